@@ -1,0 +1,41 @@
+# `make demo` and `make test` set up what they need, in .venv, and need nothing else but Python.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint docs bench clean
+
+$(VENV)/.demo: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "augury needs Python 3.11 or newer; set PYTHON=")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo]'
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.demo
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	touch $@
+
+demo: $(VENV)/.demo  ## rank augmentations on 5,000 real MNIST digits
+	$(BIN)/augury rank mnist5k --json ranking.json --report report.html
+
+test: $(VENV)/.dev  ## run the tests
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev  ## lint, formatting, types and the direction of imports
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+docs: $(VENV)/.docs  ## build the documentation into docs/_build
+	$(BIN)/sphinx-build -W -q -b html docs docs/_build
+
+bench: $(VENV)/.dev  ## run the benchmarks in their quick form
+	for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script --quick || exit 1; done
+
+clean:
+	rm -rf $(VENV) docs/_build report.html ranking.json

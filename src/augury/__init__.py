@@ -1,0 +1,75 @@
+"""Which data augmentations will help, before you train; and training with them for less.
+
+>>> import augury
+>>> augury.parse("rotation(15) >> noise(0.1)")
+rotation(15) >> noise(0.1)
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# Where each public name lives. Loaded on first use, so that `augury --version` and the report
+# layer do not wait for torch.
+_HOME = {
+    "AuguryError": "augury.errors",
+    "Augmentation": "augury.augmentations",
+    "Sampled": "augury.augmentations",
+    "parse": "augury.augmentations",
+    "Dataset": "augury.data",
+    "as_dataset": "augury.data",
+    "load": "augury.data",
+    "FeatureMap": "augury.features",
+    "Flatten": "augury.features",
+    "FourierFeatures": "augury.features",
+    "Layer": "augury.features",
+    "Orbit": "augury.orbit",
+    "Rng": "augury.rng",
+    "Alignment": "augury.statistics",
+    "Ranking": "augury.results",
+    "rank": "augury.ranking",
+}
+
+if TYPE_CHECKING:
+    from augury.augmentations import Augmentation, Sampled, parse
+    from augury.data import Dataset, as_dataset, load
+    from augury.errors import AuguryError
+    from augury.features import FeatureMap, Flatten, FourierFeatures, Layer
+    from augury.orbit import Orbit
+    from augury.ranking import rank
+    from augury.results import Ranking
+    from augury.rng import Rng
+    from augury.statistics import Alignment
+
+__all__ = [
+    "Alignment",
+    "Augmentation",
+    "AuguryError",
+    "Dataset",
+    "FeatureMap",
+    "Flatten",
+    "FourierFeatures",
+    "Layer",
+    "Orbit",
+    "Ranking",
+    "Rng",
+    "Sampled",
+    "__version__",
+    "as_dataset",
+    "load",
+    "parse",
+    "rank",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'augury' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,5 @@
+"""``python -m augury``."""
+
+from augury.cli.main import main
+
+main()

@@ -1,0 +1,180 @@
+"""What an augmentation is: a probability distribution over maps of an input to itself."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from augury.errors import AuguryError
+from augury.rng import Rng
+
+Params = Any
+"""A tensor, or nested tuples of tensors, each with leading shape (n, b), or (n, 1) if shared."""
+
+KINDS = {3: "image", 2: "series", 1: "vector"}
+"""The kind of an input, by the number of dimensions of one example."""
+
+
+class Nodes(NamedTuple):
+    """Maps shared by all examples, with weights that sum to one: a quadrature rule."""
+
+    params: Params
+    weights: Tensor
+
+
+class Augmentation(ABC):
+    """A probability distribution T over maps of an input to itself.
+
+    Draw, then apply: `draw` gives parameters, `apply` is a pure function of inputs and parameters.
+    Inputs of `apply` have shape ``(n or 1, b, *shape)`` for n versions of b examples, and its
+    result has shape ``(n, b, *shape)``.
+    """
+
+    kinds: ClassVar[frozenset[str]] = frozenset(KINDS.values())
+
+    linear: bool = False
+    """Whether `apply` is linear in its input, so that it has an adjoint."""
+
+    size: int | None = None
+    """The number of maps of a finite distribution; None if there is no such number."""
+
+    @abstractmethod
+    def draw(self, n: int, rng: Rng) -> Params:
+        """Draw n versions for each example of `rng`: leading shape ``(n, b)``."""
+
+    def nodes(self, n: int) -> Nodes | None:
+        """Give a rule of at most n shared maps: exact where finite, None where none is known."""
+        return None
+
+    @abstractmethod
+    def apply(self, x: Tensor, params: Params) -> Tensor:
+        """Transform ``(n or 1, b, *shape)`` into ``(n, b, *shape)``."""
+
+    def views(self, x: Tensor, n: int, rng: Rng) -> Tensor:
+        """Give n random versions of each of the examples x: ``(n, b, *shape)``."""
+        self.check(tuple(x.shape[1:]))
+        return self.apply(x.unsqueeze(0), self.draw(n, rng))
+
+    def versions(self, x: Tensor, n: int, rng: Rng) -> tuple[Tensor, Tensor]:
+        """Give versions and their weights: by the rule of `nodes` where there is one, else drawn.
+
+        Returns
+        -------
+        versions, weights
+            Shapes ``(m, b, *shape)`` and ``(m,)`` with m at most n.
+        """
+        self.check(tuple(x.shape[1:]))
+        rule = self.nodes(n)
+        if rule is None:
+            return self.views(x, n, rng), torch.full((n,), 1.0 / n, dtype=x.dtype, device=x.device)
+        params = to_device(rule.params, x.device)
+        return self.apply(x.unsqueeze(0), params), rule.weights.to(x)
+
+    def adjoint(self, w: Tensor, params: Params) -> Tensor:
+        """Apply the transpose of each shared map to w: ``(m, *shape)`` to ``(n, m, *shape)``.
+
+        It is a vector-Jacobian product of `apply`, so it is right for whatever `apply` does.
+        """
+        if not self.linear:
+            raise AuguryError(f"{self} is not linear in its input, so it has no adjoint")
+        n = _leading(params)
+        at = torch.zeros((n, *w.shape), dtype=w.dtype, device=w.device, requires_grad=True)
+        with torch.enable_grad():
+            out = self.apply(at, params)
+        (result,) = torch.autograd.grad(out, at, w.expand_as(out))
+        return result
+
+    def check(self, shape: tuple[int, ...]) -> None:
+        """Raise if inputs of this shape cannot be transformed."""
+        kind = KINDS.get(len(shape), f"{len(shape)}-dimensional array")
+        if kind not in self.kinds:
+            raise AuguryError(
+                f"{self} works on {' or '.join(sorted(self.kinds))} data, and this is {kind} data "
+                f"(each example has shape {shape}); choose an augmentation for {kind} data"
+            )
+
+    def __rshift__(self, then: Augmentation) -> Augmentation:
+        from augury.augmentations.combine import Then
+
+        return Then.of(self, then) if isinstance(then, Augmentation) else NotImplemented
+
+    def __or__(self, other: Any) -> Augmentation:
+        from augury.augmentations.combine import Mixture
+
+        return Mixture.of(self, other)
+
+    def __ror__(self, other: Any) -> Augmentation:
+        from augury.augmentations.combine import Mixture
+
+        return Mixture.of(other, self)
+
+    def __rmul__(self, weight: float) -> Any:
+        from augury.augmentations.combine import Weighted
+
+        return Weighted(weight, self)
+
+    def __pow__(self, times: int) -> Augmentation:
+        from augury.augmentations.combine import Power
+
+        return Power(self, times)
+
+
+class Family(Augmentation):
+    """A named family with numbers as parameters: a frozen dataclass whose repr is its spec."""
+
+    def __repr__(self) -> str:
+        shown = []
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]  # families are dataclasses
+            value = getattr(self, field.name)
+            if not field.kw_only:
+                shown.append(number(value))
+            elif value != field.default:
+                shown.append(f"{field.name}={number(value)}")
+        return type(self).__name__ + (f"({','.join(shown)})" if shown else "")
+
+
+def number(value: float | bool | int) -> str:
+    """Write a number as it was given: ``15``, ``0.7``, ``2.0``, ``false``."""
+    return str(value).lower()
+
+
+def require(name: str, condition: bool, expected: str, *values: float) -> None:
+    """Raise one clear line if the parameters of a family are not `expected`."""
+    if not condition or not all(np.isfinite(values)):
+        got = ",".join(number(v) for v in values)
+        raise AuguryError(f"{name}({got}): expected {expected}")
+
+
+def gauss_legendre(n: int, low: float, high: float) -> Nodes:
+    """Give the n-point Gauss-Legendre rule for the uniform law on [low, high], as (n, 1) params."""
+    points, weights = np.polynomial.legendre.leggauss(n)
+    params = low + (high - low) * (torch.from_numpy(points) + 1) / 2
+    return Nodes(params.unsqueeze(1), torch.from_numpy(weights) / 2)
+
+
+def to_device(params: Params, device: torch.device) -> Params:
+    """Move a tree of parameters."""
+    if isinstance(params, tuple):
+        return tuple(to_device(p, device) for p in params)
+    return params.to(device)
+
+
+def flat(x: Tensor, n: int) -> Tensor:
+    """Bring ``(n or 1, b, ...)`` to ``(n * b, ...)``, for operators that take one batch."""
+    return x.expand(n, *x.shape[1:]).flatten(0, 1)
+
+
+def along(params: Tensor, x: Tensor) -> Tensor:
+    """Bring parameters ``(n, b or 1)`` to x's type and number of dimensions, to broadcast."""
+    return params.to(x.dtype).reshape(*params.shape, *[1] * (x.dim() - params.dim()))
+
+
+def _leading(params: Params) -> int:
+    while isinstance(params, tuple):
+        params = params[0]
+    return params.shape[0]

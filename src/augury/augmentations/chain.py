@@ -1,0 +1,141 @@
+"""The Markov chain of augmentations with restarts, as one more augmentation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from augury.augmentations.base import Augmentation, Params, number
+from augury.augmentations.combine import (
+    Mixture,
+    Then,
+    _bracket,
+    _Composite,
+    _flatten,
+    _take,
+)
+from augury.errors import AuguryError
+from augury.rng import Rng
+
+
+@dataclass(frozen=True, repr=False)
+class Chain(_Composite):
+    """A random walk of augmentations that goes back to the example now and then.
+
+    At each step the walk applies part j with probability β_j / (1 + β), β = Σ β_j, or restarts
+    with probability 1 / (1 + β). Its long-run law round an example is that of the example after
+    a geometric number of steps, P(N = k) = (1/(1+β)) (β/(1+β))^k, each by part j with probability
+    β_j / β: the power series of the stationary law (Lemma 1). So a draw is exact, with no burn-in.
+
+    Parameters
+    ----------
+    parts
+        The augmentations.
+    rates
+        β_j, one for each part, against a restart rate of 1; β is the mean number of steps.
+
+    Notes
+    -----
+    A version costs β applications on average. No cut-off is set: as many steps are drawn as the
+    longest walk of the batch needs, and a walk that has ended takes no part in later ones.
+
+    Examples
+    --------
+    >>> from augury.augmentations import blur, rotation
+    >>> Chain((rotation(15), blur(0.5, 2.0)), (2, 1))
+    chain(rotation(15):2, blur(0.5,2.0):1)
+    """
+
+    parts: tuple[Augmentation, ...]
+    rates: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", tuple(self.parts))
+        object.__setattr__(self, "rates", tuple(self.rates))
+        for part in self.parts:
+            if not isinstance(part, Augmentation):
+                raise AuguryError(f"a chain takes augmentations, and {part!r} is none")
+        check_rates(self.rates, len(self.parts))
+        object.__setattr__(self, "linear", all(part.linear for part in self.parts))
+
+    @property
+    def beta(self) -> float:
+        """β = Σ β_j: the mean number of steps."""
+        return math.fsum(self.rates)
+
+    def draw(self, n: int, rng: Rng) -> Params:
+        stop = len(self.parts)
+        shares = torch.tensor(self.rates, dtype=torch.float64) / (1 + self.beta)
+        steps: list[Params] = []
+        while True:  # one uniform number says both whether the walk goes on and by which part
+            at = rng.child(len(steps))
+            u = at.child(stop).uniform(n).contiguous()
+            choice = torch.bucketize(u, shares.cumsum(0).to(u), right=True)
+            if steps:
+                choice = choice.where(steps[-1][0] != stop, stop)
+            steps.append((choice, *self._draw_parts(n, at)))
+            if bool((choice == stop).all()):
+                return tuple(steps)
+
+    def apply(self, x: Tensor, params: Params) -> Tensor:
+        n, b = params[0][0].shape[0], x.shape[1]
+        shared = params[0][0].shape[1] == 1  # then a row is a version of all examples, else of one
+        out = x.expand(n, *x.shape[1:]).clone()
+        if not shared:
+            out, params = out.flatten(0, 1).unsqueeze(1), _flatten(params, n, b)
+        for choice, *step in params:
+            for k, (part, p) in enumerate(zip(self.parts, step, strict=True)):
+                rows = (choice.squeeze(1) == k).nonzero().squeeze(1)
+                if len(rows):
+                    out[rows] = part.apply(out[rows], _take(p, rows))
+        return out if shared else out.squeeze(1).unflatten(0, (n, b))
+
+    def __repr__(self) -> str:
+        shown = (
+            f"{_bracket(part, Then, Mixture)}:{number(rate)}"
+            for part, rate in zip(self.parts, self.rates, strict=True)
+        )
+        return f"chain({', '.join(shown)})"
+
+
+def check_rates(rates: Sequence[float], parts: int) -> None:
+    """Raise one clear line unless there is a rate for each part, none negative and some over 0."""
+    if not parts:
+        raise AuguryError("a chain needs at least one augmentation, and none was given")
+    if len(rates) != parts:
+        raise AuguryError(
+            f"a chain needs one rate for each augmentation: {parts} augmentations came with "
+            f"{len(rates)} rates"
+        )
+    for k, rate in enumerate(rates):
+        if not (math.isfinite(rate) and rate >= 0):
+            raise AuguryError(
+                f"a chain's rates must be 0 or more, and rate {k} is {rate}; "
+                "use 0 to leave an augmentation out"
+            )
+    if not any(rates):
+        raise AuguryError(
+            "all rates of the chain are zero, so it would never move; give one a rate over 0"
+        )
+
+
+def read_chain(parser: Any) -> Chain:
+    """Read ``chain(a:2, b:1)`` after its name; a part without a rate has rate 1."""
+    parts: list[Augmentation] = []
+    rates: list[float] = []
+    parser.take("(")
+    while parser.peek() != ")":
+        parts.append(parser.mixture())
+        rates.append(1)
+        if parser.peek() == ":":
+            parser.take()
+            rates[-1] = parser.number()
+        if parser.peek() != ")":
+            parser.take(",")
+    parser.take(")")
+    return Chain(tuple(parts), tuple(rates))

@@ -1,0 +1,230 @@
+"""Augmentations made of augmentations: one then another, a mixture, a power."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from augury.augmentations.base import Augmentation, Nodes, Params, number
+from augury.errors import AuguryError
+from augury.rng import Rng
+
+
+class _Composite(Augmentation):
+    parts: tuple[Augmentation, ...]
+
+    def _combine(self, sizes: Callable[[list[int]], int]) -> None:
+        """Find what the parts make together: linear if all are, finite if all are."""
+        object.__setattr__(self, "linear", all(part.linear for part in self.parts))
+        known = [part.size for part in self.parts if part.size is not None]
+        object.__setattr__(self, "size", sizes(known) if len(known) == len(self.parts) else None)
+
+    def check(self, shape: tuple[int, ...]) -> None:
+        for part in self.parts:
+            part.check(shape)
+
+    def _draw_parts(self, n: int, rng: Rng) -> tuple[Params, ...]:
+        return tuple(part.draw(n, rng.child(k)) for k, part in enumerate(self.parts))
+
+
+@dataclass(frozen=True, repr=False)
+class Then(_Composite):
+    """The first augmentation, then the second, and so on: ``a >> b``."""
+
+    parts: tuple[Augmentation, ...]
+
+    def __post_init__(self) -> None:
+        self._combine(math.prod)
+
+    @classmethod
+    def of(cls, *parts: Augmentation) -> Then:
+        """Join parts, flattening what is already a sequence."""
+        return cls(
+            tuple(p for part in parts for p in (part.parts if type(part) is cls else (part,)))
+        )
+
+    def draw(self, n: int, rng: Rng) -> Params:
+        return self._draw_parts(n, rng)
+
+    def nodes(self, n: int) -> Nodes | None:
+        if self.size is None or self.size > n:
+            return None  # a grid over several continuous parameters is no better than draws
+        rules = [part.nodes(n) for part in self.parts]
+        return _product([rule for rule in rules if rule is not None])
+
+    def apply(self, x: Tensor, params: Params) -> Tensor:
+        for part, p in zip(self.parts, params, strict=True):
+            x = part.apply(x, p)
+        return x
+
+    def __repr__(self) -> str:
+        return " >> ".join(_bracket(part, Mixture) for part in self.parts)
+
+
+@dataclass(frozen=True, repr=False)
+class Power(_Composite):
+    """The same augmentation several times, drawn anew each time: ``a ** k``."""
+
+    base: Augmentation
+    times: float
+
+    def __post_init__(self) -> None:
+        if self.times != int(self.times) or self.times < 1:
+            raise AuguryError(f"({self.base}) ** {self.times}: the power must be 1, 2, 3, …")
+        object.__setattr__(self, "times", int(self.times))
+        object.__setattr__(self, "parts", (self.base,) * int(self.times))
+        self._combine(math.prod)
+
+    def draw(self, n: int, rng: Rng) -> Params:
+        return self._draw_parts(n, rng)
+
+    def nodes(self, n: int) -> Nodes | None:
+        return Then(self.parts).nodes(n)
+
+    def apply(self, x: Tensor, params: Params) -> Tensor:
+        return Then(self.parts).apply(x, params)
+
+    def __repr__(self) -> str:
+        return f"{_bracket(self.base, Then, Mixture, Power)} ** {self.times}"
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """A part of a mixture with its weight: ``0.3 * a``; of use only inside ``|``."""
+
+    weight: float
+    part: Augmentation
+
+    def __or__(self, other: Any) -> Mixture:
+        return Mixture.of(self, other)
+
+    def __ror__(self, other: Any) -> Mixture:
+        return Mixture.of(other, self)
+
+
+@dataclass(frozen=True, repr=False)
+class Mixture(_Composite):
+    """One of several augmentations, chosen at random: ``a | b``, ``0.7*a | 0.3*b``."""
+
+    parts: tuple[Augmentation, ...]
+    weights: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not all(math.isfinite(w) and w > 0 for w in self.weights):
+            raise AuguryError(f"a mixture's weights must be over 0, and these are {self.weights}")
+        self._combine(sum)
+
+    @classmethod
+    def of(cls, *parts: Any) -> Mixture:
+        """Join parts; a part without a weight has weight 1, and a mixture's parts keep theirs."""
+        flat: list[tuple[float, Augmentation]] = []
+        for part in parts:
+            if isinstance(part, Mixture):
+                flat += zip(part.weights, part.parts, strict=True)
+            elif isinstance(part, Weighted):
+                flat.append((part.weight, part.part))
+            elif isinstance(part, Augmentation):
+                flat.append((1.0, part))
+            else:
+                raise AuguryError(f"a mixture takes augmentations, and {part!r} is none")
+        return cls(tuple(p for _, p in flat), tuple(w for w, _ in flat))
+
+    @property
+    def probabilities(self) -> Tensor:
+        """The weights, normalised."""
+        weights = torch.tensor(self.weights, dtype=torch.float64)
+        return weights / weights.sum()
+
+    def draw(self, n: int, rng: Rng) -> Params:
+        u = rng.child(len(self.parts)).uniform(n).contiguous()
+        bounds = self.probabilities.cumsum(0)[:-1].to(u)
+        return (torch.bucketize(u, bounds), *self._draw_parts(n, rng))
+
+    def nodes(self, n: int) -> Nodes | None:
+        share = n // len(self.parts)
+        if share == 0:
+            return None
+        rules = [part.nodes(share) for part in self.parts]
+        if any(rule is None for rule in rules):
+            return None
+        return _union([rule for rule in rules if rule is not None], self.probabilities)
+
+    def apply(self, x: Tensor, params: Params) -> Tensor:
+        choice, *rest = params
+        n, b = choice.shape[0], x.shape[1]
+        if choice.shape[1] == 1:  # shared maps: whole versions go to one part
+            which = choice.squeeze(1)
+            x = x.expand(n, *x.shape[1:])
+            return self._route(which, lambda rows: x[rows], rest, lambda out: out)
+        flat_x = x.expand(n, *x.shape[1:]).flatten(0, 1)
+        rest = [_flatten(p, n, b) for p in rest]
+        out = self._route(choice.flatten(), lambda rows: flat_x[rows].unsqueeze(1), rest, _drop)
+        return out.unflatten(0, (n, b))
+
+    def _route(self, which: Tensor, pick: Any, params: list[Params], finish: Any) -> Tensor:
+        """Send each row to the part it chose, so that no part works on rows it does not get."""
+        order, pieces = [], []
+        for k, (part, p) in enumerate(zip(self.parts, params, strict=True)):
+            rows = (which == k).nonzero().squeeze(1)
+            if len(rows):
+                order.append(rows)
+                pieces.append(finish(part.apply(pick(rows), _take(p, rows))))
+        return torch.cat(pieces)[torch.cat(order).argsort()]
+
+    def __repr__(self) -> str:
+        if len(set(self.weights)) == 1:
+            return " | ".join(repr(part) for part in self.parts)
+        return " | ".join(
+            f"{number(w)}*{_bracket(part, Then, Mixture)}"
+            for w, part in zip(self.weights, self.parts, strict=True)
+        )
+
+
+def _bracket(part: Augmentation, *looser: type) -> str:
+    return f"({part})" if isinstance(part, looser) else repr(part)
+
+
+def _product(rules: list[Nodes]) -> Nodes:
+    """Join rules of independent parts: every combination, weights multiplied."""
+    picks = list(itertools.product(*(range(len(rule.weights)) for rule in rules)))
+    columns = list(zip(*picks, strict=True))
+    params = tuple(_take(r.params, torch.tensor(c)) for r, c in zip(rules, columns, strict=True))
+    weights = torch.stack([r.weights[list(c)] for r, c in zip(rules, columns, strict=True)]).prod(0)
+    return Nodes(params, weights)
+
+
+def _union(rules: list[Nodes], probabilities: Tensor) -> Nodes:
+    """Join the rules of a mixture's parts: each part keeps its nodes, the others idle meanwhile."""
+    sizes = [len(rule.weights) for rule in rules]
+    total, start, columns = sum(sizes), 0, []
+    for rule, size in zip(rules, sizes, strict=True):
+        index = torch.zeros(total, dtype=torch.int64)
+        index[start : start + size] = torch.arange(size)
+        columns.append(_take(rule.params, index))
+        start += size
+    choice = torch.repeat_interleave(torch.arange(len(rules)), torch.tensor(sizes)).unsqueeze(1)
+    weights = torch.cat([p * r.weights for p, r in zip(probabilities, rules, strict=True)])
+    return Nodes((choice, *columns), weights)
+
+
+def _take(params: Params, index: Tensor) -> Params:
+    if isinstance(params, tuple):
+        return tuple(_take(p, index) for p in params)
+    return params[index]
+
+
+def _flatten(params: Params, n: int, b: int) -> Params:
+    """Bring ``(n, b or 1, ...)`` to ``(n * b, 1, ...)``: a version of one example each."""
+    if isinstance(params, tuple):
+        return tuple(_flatten(p, n, b) for p in params)
+    return params.expand(n, b, *params.shape[2:]).flatten(0, 1).unsqueeze(1)
+
+
+def _drop(out: Tensor) -> Tensor:
+    return out.squeeze(1)

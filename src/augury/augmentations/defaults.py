@@ -1,0 +1,33 @@
+"""What is tried when the user names nothing: every family, at a mild and a strong setting."""
+
+from __future__ import annotations
+
+from augury.augmentations.base import Augmentation
+from augury.augmentations.spec import parse
+
+_DEFAULTS = {
+    "image": (
+        "rotation(5) rotation(15) rotation(30) rotation(60) rotation(180) quarter_turns "
+        "horizontal_flip vertical_flip flips translation(0.05) translation(0.1) translation(0.2) "
+        "scaling(0.9,1.1) scaling(0.7,1.3) shear(10) shear(25) resized_crop(0.64) "
+        "resized_crop(0.25) blur(0.05,1.0) blur(0.5,2.0) brightness(0.25) brightness(0.6) "
+        "contrast(0.35) contrast(0.7) noise(0.05) noise(0.2) cutout(0.25) cutout(0.5) invert "
+        "solarize(0.3) posterize(2) elastic(0.05) elastic(0.12)"
+    ),
+    "vector": (
+        "jitter(0.05) jitter(0.1) jitter(0.2) jitter(0.5) jitter(1) "
+        "feature_dropout(0.05) feature_dropout(0.1) feature_dropout(0.2) feature_dropout(0.4)"
+    ),
+    "series": (
+        "shift(0.02) shift(0.05) shift(0.1) shift(0.25) scaling(0.9,1.1) scaling(0.7,1.3) "
+        "scaling(0.4,1.6) jitter(0.05) jitter(0.1) jitter(0.3) feature_dropout(0.1) "
+        "feature_dropout(0.3)"
+    ),
+}
+
+
+def default_augmentations(kind: str, shape: tuple[int, ...]) -> list[Augmentation]:
+    """Give the default candidates for a kind of data; those that its shape rules out are left."""
+    candidates = [parse(spec) for spec in _DEFAULTS[kind].split()]
+    square = kind != "image" or shape[-1] == shape[-2]
+    return [a for a in candidates if square or repr(a) != "quarter_turns"]

@@ -1,0 +1,152 @@
+"""Any function of the user's as an augmentation."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+from augury.augmentations.base import Augmentation
+from augury.errors import AuguryError
+from augury.rng import Rng
+
+
+@dataclass(frozen=True, repr=False)
+class Sampled(Augmentation):
+    """A function that gives one random version of one example.
+
+    Parameters
+    ----------
+    fn
+        Called with one example. If it has a parameter named ``rng`` it is given a
+        `numpy.random.Generator`; otherwise the global generators of Python, NumPy and torch are
+        seeded for the call and put back after it, so that its draws too depend on the seed and
+        the example alone.
+    takes
+        What `fn` takes and gives back: a ``"tensor"`` (an image as channels × height × width in
+        [0, 1]), an ``"array"`` (the same in NumPy, an image as height × width × channels) or a
+        ``"pil"`` image.
+    """
+
+    fn: Callable[..., Any]
+    takes: Literal["tensor", "array", "pil"] = "tensor"
+    _wants_rng: bool = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not callable(self.fn):
+            raise AuguryError(f"Sampled takes a function, and {self.fn!r} is none")
+        if self.takes not in ("tensor", "array", "pil"):
+            raise AuguryError(f"Sampled(takes={self.takes!r}): expected 'tensor', 'array' or 'pil'")
+        try:
+            wants = "rng" in inspect.signature(self.fn).parameters
+        except (TypeError, ValueError):  # a builtin without a signature
+            wants = False
+        object.__setattr__(self, "_wants_rng", wants)
+
+    @classmethod
+    def load(cls, path: str, takes: str = "tensor") -> Sampled:
+        """Import ``module:function``."""
+        return cls(load_object(path), takes)  # type: ignore[arg-type]  # checked at construction
+
+    def draw(self, n: int, rng: Rng) -> Tensor:
+        return rng.key(n)
+
+    def apply(self, x: Tensor, params: Tensor) -> Tensor:
+        n, b = params.shape[0], x.shape[1]
+        keys = params.expand(n, b).tolist()
+        examples = x.expand(n, *x.shape[1:])
+        rows = [
+            torch.stack([self._one(examples[i, j], keys[i][j]) for j in range(b)]) for i in range(n)
+        ]
+        return torch.stack(rows)
+
+    def _one(self, example: Tensor, key: int) -> Tensor:
+        given = _TO[self.takes](example)
+        if self._wants_rng:
+            out = self.fn(given, rng=np.random.default_rng(key & 0xFFFF_FFFF_FFFF_FFFF))
+        else:
+            with _seeded(key):
+                out = self.fn(given)
+        out = _back(out, example)
+        if out.shape != example.shape:
+            raise AuguryError(
+                f"{self} changed an example's shape from {tuple(example.shape)} to "
+                f"{tuple(out.shape)}; give back the shape that came"
+            )
+        return out
+
+    def __repr__(self) -> str:
+        name = getattr(self.fn, "__qualname__", type(self.fn).__qualname__)
+        module = getattr(self.fn, "__module__", type(self.fn).__module__)
+        suffix = "" if self.takes == "tensor" else f",{self.takes}"
+        return f"sampled({module}:{name}{suffix})"
+
+
+def load_object(path: str) -> Any:
+    """Import ``module:name``; a missing part is said."""
+    module_name, _, name = path.partition(":")
+    if not module_name or not name:
+        raise AuguryError(f"expected module:function, got {path!r}")
+    try:
+        found: Any = importlib.import_module(module_name)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as error:
+        raise AuguryError(f"cannot load {path}: {error}") from error
+    return found
+
+
+@contextlib.contextmanager
+def _seeded(key: int) -> Iterator[None]:
+    """Seed the global generators for a call that may use them, and put them back."""
+    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002  # put back below
+    with torch.random.fork_rng(devices=[]):
+        try:
+            torch.manual_seed(key & 0x7FFF_FFFF_FFFF_FFFF)
+            random.seed(key)
+            np.random.seed(key & 0xFFFF_FFFF)  # noqa: NPY002  # the user's function may use it
+            yield
+        finally:
+            random.setstate(python)
+            np.random.set_state(numpy)  # noqa: NPY002  # as it was
+
+
+def _to_array(x: Tensor) -> np.ndarray:
+    array = x.detach().cpu().numpy()
+    return np.moveaxis(array, 0, -1) if x.dim() == 3 else array
+
+
+def _to_pil(x: Tensor) -> Image.Image:
+    if x.dim() != 3:
+        raise AuguryError(f"a PIL function takes images, and an example has shape {tuple(x.shape)}")
+    array = (_to_array(x) * 255).round().clip(0, 255).astype(np.uint8)
+    return Image.fromarray(array.squeeze(-1) if array.shape[-1] == 1 else array)
+
+
+_TO: dict[str, Callable[[Tensor], Any]] = {
+    "tensor": lambda x: x,
+    "array": _to_array,
+    "pil": _to_pil,
+}
+
+
+def _back(out: Any, like: Tensor) -> Tensor:
+    if isinstance(out, Image.Image):
+        out = np.asarray(out)
+    if isinstance(out, np.ndarray):
+        scale = 255 if out.dtype == np.uint8 else 1
+        if like.dim() == 3:
+            out = np.moveaxis(out if out.ndim == 3 else out[..., None], -1, 0)
+        out = torch.from_numpy(np.array(out)) / scale  # a copy: it may be read-only
+    if not isinstance(out, Tensor):
+        raise AuguryError(f"an augmentation must give back what it took, not {type(out).__name__}")
+    return out.to(like)

@@ -1,0 +1,230 @@
+"""Augmentations as text: ``rotation(15) >> blur(0.5,2.0)``, and back.
+
+The grammar, loosest first, binds as Python does::
+
+    mixture  = part { "|" part }
+    part     = [ number "*" ] power, or sequence
+    sequence = power { ">>" power }
+    power    = atom [ "**" whole number ]
+    atom     = name [ "(" arguments ")" ]  or  "(" mixture ")"
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+from collections.abc import Callable
+from typing import Any
+
+from augury.augmentations import pixels, signals, warps
+from augury.augmentations.base import Augmentation, number
+from augury.augmentations.chain import read_chain
+from augury.augmentations.combine import Mixture, Power, Then, Weighted
+from augury.augmentations.sampled import Sampled
+from augury.errors import AuguryError
+
+FAMILIES: dict[str, type[Augmentation]] = {
+    family.__name__: family
+    for family in (
+        warps.identity,
+        warps.rotation,
+        warps.quarter_turns,
+        warps.pixel_shifts,
+        warps.horizontal_flip,
+        warps.vertical_flip,
+        warps.flips,
+        warps.translation,
+        warps.scaling,
+        warps.shear,
+        warps.resized_crop,
+        warps.elastic,
+        pixels.blur,
+        pixels.brightness,
+        pixels.contrast,
+        pixels.noise,
+        pixels.cutout,
+        pixels.invert,
+        pixels.solarize,
+        pixels.posterize,
+        signals.jitter,
+        signals.feature_dropout,
+        signals.shift,
+    )
+}
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
+    r"|(?P<name>[A-Za-z_][\w.]*)|(?P<mark>>>|\*\*|[()|*,:=]))"
+)
+
+
+def signature(family: type[Augmentation]) -> str:
+    """Write a family with its parameters and defaults: ``scaling(low=0.9, high=1.1)``."""
+    fields = dataclasses.fields(family)  # type: ignore[arg-type]  # families are dataclasses
+    shown = ", ".join(f"{f.name}={number(f.default)}" for f in fields)  # type: ignore[arg-type]
+    return f"{family.__name__}({shown})" if shown else family.__name__
+
+
+def parse(spec: str, *, imports: bool = False) -> Augmentation:
+    """Read an augmentation from its spec; ``parse(repr(a)) == a``.
+
+    Parameters
+    ----------
+    spec
+        For example ``"rotation(15)"``, ``"flips >> noise(0.1)"`` or ``"0.8*blur | 0.2*invert"``.
+    imports
+        Whether ``sampled(module:function)`` may import code: only for specs that a user typed.
+
+    Examples
+    --------
+    >>> parse("rotation(15) >> blur(0.5, 2)")
+    rotation(15) >> blur(0.5,2)
+    """
+    if isinstance(spec, Augmentation):
+        return spec
+    try:
+        return _Parser(spec, imports).whole()
+    except AuguryError as error:
+        raise AuguryError(f"cannot read the augmentation {spec!r}: {error}") from None
+
+
+class _Parser:
+    def __init__(self, text: str, imports: bool) -> None:
+        self.imports = imports
+        self.tokens: list[tuple[str, str]] = []
+        at, text = 0, text.rstrip()
+        while at < len(text):
+            found = _TOKEN.match(text, at)
+            if not found:
+                raise AuguryError(f"unexpected {text[at:].strip()[:10]!r}")
+            self.tokens.append((str(found.lastgroup), found[found.lastgroup or 0]))
+            at = found.end()
+
+    def peek(self, offset: int = 0) -> str:
+        return self.tokens[offset][1] if len(self.tokens) > offset else ""
+
+    def take(self, expected: str = "") -> str:
+        if not self.tokens:
+            raise AuguryError(f"it ends where {expected or 'more'} should follow")
+        _, text = self.tokens.pop(0)
+        if expected and text != expected:
+            raise AuguryError(f"expected {expected!r}, got {text!r}")
+        return text
+
+    def whole(self) -> Augmentation:
+        result = self.mixture()
+        if self.tokens:
+            raise AuguryError(f"unexpected {self.peek()!r} after {result}")
+        return result
+
+    def mixture(self) -> Augmentation:
+        parts = [self.part()]
+        while self.peek() == "|":
+            self.take()
+            parts.append(self.part())
+        if len(parts) == 1:
+            only = parts[0]
+            return only.part if isinstance(only, Weighted) else only
+        return Mixture.of(*parts)
+
+    def part(self) -> Augmentation | Weighted:
+        if self.tokens and self.tokens[0][0] == "number":
+            weight = self.number()
+            self.take("*")
+            weighted = Weighted(weight, self.power())
+            if self.peek() == ">>":
+                raise AuguryError(
+                    f"put brackets round a weighted sequence: {number(weight)}*(… >> …)"
+                )
+            return weighted
+        parts = [self.power()]
+        while self.peek() == ">>":
+            self.take()
+            parts.append(self.power())
+        return parts[0] if len(parts) == 1 else Then.of(*parts)
+
+    def power(self) -> Augmentation:
+        base = self.atom()
+        if self.peek() != "**":
+            return base
+        self.take()
+        return Power(base, self.number())
+
+    def number(self) -> float:
+        text = self.take()
+        try:
+            return float(text) if re.search(r"[.eE]", text) else int(text)
+        except ValueError:
+            raise AuguryError(f"expected a number, got {text!r}") from None
+
+    def atom(self) -> Augmentation:
+        if self.peek() == "(":
+            self.take()
+            inside = self.mixture()
+            self.take(")")
+            return inside
+        if self.tokens and self.tokens[0][0] != "name":
+            raise AuguryError(f"expected a family's name, got {self.peek()!r}")
+        name = self.take("a family's name") if not self.tokens else self.take()
+        reader = SPECIAL.get(name)
+        if reader is not None:
+            return reader(self)
+        family = FAMILIES.get(name)
+        if family is None:
+            raise AuguryError(_unknown(name))
+        return self.family(family)
+
+    def family(self, family: type[Augmentation]) -> Augmentation:
+        values: list[Any] = []
+        named: dict[str, Any] = {}
+        if self.peek() == "(":
+            self.take()
+            while self.peek() != ")":
+                if self.tokens and self.tokens[0][0] == "name" and self.peek(1) == "=":
+                    key = self.take()
+                    self.take("=")
+                    named[key] = self.value()
+                else:
+                    values.append(self.value())
+                if self.peek() != ")":
+                    self.take(",")
+            self.take(")")
+        try:
+            return family(*values, **named)
+        except TypeError:
+            got = len(values) + len(named)
+            raise AuguryError(f"{got} value(s) do not fit {signature(family)}") from None
+
+    def value(self) -> Any:
+        word = self.peek().lower()
+        if word in ("true", "false"):
+            self.take()
+            return word == "true"
+        return self.number()
+
+
+def _sampled(parser: _Parser) -> Augmentation:
+    if not parser.imports:
+        raise AuguryError("sampled(module:function) imports code and is not allowed here")
+    parser.take("(")
+    path = parser.take()
+    parser.take(":")
+    path += ":" + parser.take()
+    takes = "tensor"
+    if parser.peek() == ",":
+        parser.take()
+        takes = parser.take()
+    parser.take(")")
+    return Sampled.load(path, takes)
+
+
+SPECIAL: dict[str, Callable[[_Parser], Augmentation]] = {"chain": read_chain, "sampled": _sampled}
+"""Names whose arguments are not plain numbers, each with its reader."""
+
+
+def _unknown(name: str) -> str:
+    near = difflib.get_close_matches(name.lower(), [*FAMILIES, *SPECIAL], n=1, cutoff=0.5)
+    hint = f"; did you mean {near[0]}?" if near else "."
+    known = ", ".join(signature(family) for family in FAMILIES.values())
+    return f"no family is called {name!r}{hint} The families: {known}"

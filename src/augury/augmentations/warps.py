@@ -1,0 +1,301 @@
+"""Warps: maps that move pixels. Bilinear, zero outside the image, linear in the pixels."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from augury.augmentations.base import (
+    Family,
+    Nodes,
+    along,
+    flat,
+    gauss_legendre,
+    require,
+)
+from augury.errors import AuguryError
+from augury.rng import Rng, normal_from
+
+
+class Affine(Family):
+    """An affine warp about the centre of an image, given as a map from output to input."""
+
+    kinds = frozenset({"image"})
+    linear = True
+
+    @abstractmethod
+    def inverse(self, params: Tensor, height: int, width: int) -> tuple[Tensor, ...]:
+        """Give a, b, c, d, x0, y0: input pixel (ax + by + x0, cx + dy + y0) for output (x, y)."""
+
+    def apply(self, x: Tensor, params: Tensor) -> Tensor:
+        height, width = x.shape[-2:]
+        a, b, c, d, x0, y0 = torch.broadcast_tensors(
+            *self.inverse(params.to(x.dtype), height, width)
+        )
+        # grid_sample's coordinates run from -1 to 1 over each side
+        row_x = torch.stack([a, b * (height / width), x0 * (2 / width)], dim=-1)
+        row_y = torch.stack([c * (width / height), d, y0 * (2 / height)], dim=-1)
+        theta = torch.stack([row_x, row_y], dim=-2)  # (n, b or 1, 2, 3)
+        if theta.shape[1] == 1:
+            return self._apply_shared(x, theta.squeeze(1))
+        n, b = theta.shape[:2]
+        grid = F.affine_grid(theta.flatten(0, 1), [n * b, 1, height, width], align_corners=False)
+        return sample(flat(x, n), grid).unflatten(0, (n, b))
+
+    def _apply_shared(self, x: Tensor, theta: Tensor) -> Tensor:
+        """Warp all examples by the same n maps: examples ride along as channels of one image."""
+        n, (b, channels, height, width) = len(theta), x.shape[1:]
+        grid = F.affine_grid(theta, [n, 1, height, width], align_corners=False)
+        joined = x.expand(n, -1, -1, -1, -1).reshape(n, b * channels, height, width)
+        return sample(joined, grid).unflatten(1, (b, channels))
+
+
+def sample(images: Tensor, grid: Tensor) -> Tensor:
+    """Read images at the points of a grid: bilinear, zero outside."""
+    return F.grid_sample(images, grid, mode="bilinear", padding_mode="zeros", align_corners=False)
+
+
+@dataclass(frozen=True, repr=False)
+class rotation(Affine):
+    """Rotation by an angle uniform in ± `degrees`."""
+
+    degrees: float = 15.0
+
+    def __post_init__(self) -> None:
+        require("rotation", 0 < self.degrees <= 180, "degrees in (0, 180]", self.degrees)
+
+    def draw(self, n: int, rng: Rng) -> Tensor:
+        return rng.uniform(n, low=-self.degrees, high=self.degrees)
+
+    def nodes(self, n: int) -> Nodes:
+        if self.degrees == 180:  # a whole turn is periodic: even spacing is the best rule
+            angles = -180 + 360 / n * torch.arange(n, dtype=torch.float64)
+            return Nodes(angles.unsqueeze(1), torch.full((n,), 1 / n, dtype=torch.float64))
+        return gauss_legendre(n, -self.degrees, self.degrees)
+
+    def inverse(self, params: Tensor, height: int, width: int) -> tuple[Tensor, ...]:
+        angle = params * (math.pi / 180)
+        cos, sin, zero = angle.cos(), angle.sin(), torch.zeros_like(angle)
+        return cos, -sin, sin, cos, zero, zero
+
+
+@dataclass(frozen=True, repr=False)
+class translation(Affine):
+    """Translation of each axis, uniform in ± `fraction` of that side."""
+
+    fraction: float = 0.1
+
+    def __post_init__(self) -> None:
+        require("translation", 0 < self.fraction <= 1, "a fraction in (0, 1]", self.fraction)
+
+    def draw(self, n: int, rng: Rng) -> Tensor:
+        return rng.uniform(n, 2, low=-self.fraction, high=self.fraction)
+
+    def inverse(self, params: Tensor, height: int, width: int) -> tuple[Tensor, ...]:
+        one, zero = torch.ones_like(params[..., 0]), torch.zeros_like(params[..., 0])
+        return one, zero, zero, one, params[..., 0] * width, params[..., 1] * height
+
+
+@dataclass(frozen=True, repr=False)
+class scaling(Affine):
+    """Zoom of an image about its centre, or gain of a series; factor uniform in [`low`, `high`]."""
+
+    kinds = frozenset({"image", "series"})
+    low: float = 0.9
+    high: float = 1.1
+
+    def __post_init__(self) -> None:
+        require("scaling", 0 < self.low < self.high, "0 < low < high", self.low, self.high)
+
+    def draw(self, n: int, rng: Rng) -> Tensor:
+        return rng.uniform(n, low=self.low, high=self.high)
+
+    def nodes(self, n: int) -> Nodes:
+        return gauss_legendre(n, self.low, self.high)
+
+    def inverse(self, params: Tensor, height: int, width: int) -> tuple[Tensor, ...]:
+        zero = torch.zeros_like(params)
+        return 1 / params, zero, zero, 1 / params, zero, zero
+
+    def apply(self, x: Tensor, params: Tensor) -> Tensor:
+        return super().apply(x, params) if x.dim() == 5 else x * along(params, x)
+
+
+@dataclass(frozen=True, repr=False)
+class shear(Affine):
+    """Horizontal shear by an angle uniform in ± `degrees`."""
+
+    degrees: float = 10.0
+
+    def __post_init__(self) -> None:
+        require("shear", 0 < self.degrees < 90, "degrees in (0, 90)", self.degrees)
+
+    def draw(self, n: int, rng: Rng) -> Tensor:
+        return rng.uniform(n, low=-self.degrees, high=self.degrees)
+
+    def nodes(self, n: int) -> Nodes:
+        return gauss_legendre(n, -self.degrees, self.degrees)
+
+    def inverse(self, params: Tensor, height: int, width: int) -> tuple[Tensor, ...]:
+        one, zero = torch.ones_like(params), torch.zeros_like(params)
+        return one, (params * (math.pi / 180)).tan(), zero, one, zero, zero
+
+
+@dataclass(frozen=True, repr=False)
+class resized_crop(Affine):
+    """A crop of the image's own shape, anywhere, area fraction uniform in [`area`, 1], resized."""
+
+    area: float = 0.64
+
+    def __post_init__(self) -> None:
+        require("resized_crop", 0 < self.area < 1, "an area fraction in (0, 1)", self.area)
+
+    def draw(self, n: int, rng: Rng) -> Tensor:
+        return rng.uniform(n, 3)
+
+    def inverse(self, params: Tensor, height: int, width: int) -> tuple[Tensor, ...]:
+        side = (self.area + (1 - self.area) * params[..., 0]).sqrt()
+        free = 1 - side  # how far the crop's centre can move, in sides
+        zero = torch.zeros_like(side)
+        x0, y0 = ((params[..., i] - 0.5) * free for i in (1, 2))
+        return side, zero, zero, side, x0 * width, y0 * height
+
+
+@dataclass(frozen=True, repr=False)
+class elastic(Family):
+    """A smooth random displacement: normal with sd `strength` half-sides on a grid of side/4."""
+
+    kinds = frozenset({"image"})
+    linear = True
+    strength: float = 0.05
+
+    def __post_init__(self) -> None:
+        require("elastic", 0 < self.strength <= 1, "a strength in (0, 1]", self.strength)
+
+    def draw(self, n: int, rng: Rng) -> Tensor:
+        return rng.key(n)  # the field is made from the key where it is needed
+
+    def apply(self, x: Tensor, params: Tensor) -> Tensor:
+        height, width = x.shape[-2:]
+        n, b = params.shape[0], x.shape[1]
+        coarse = (max(2, height // 4), max(2, width // 4))
+        keys = params.expand(n, b).flatten()
+        field = normal_from(keys, 2 * coarse[0] * coarse[1]).unflatten(-1, (2, *coarse))
+        field = F.interpolate(
+            field.to(x.dtype) * self.strength, (height, width), mode="bicubic", align_corners=False
+        )
+        still = torch.eye(2, 3, dtype=x.dtype, device=x.device).unsqueeze(0)
+        grid = F.affine_grid(still, [1, 1, height, width], align_corners=False)
+        return sample(flat(x, n), grid + field.movedim(1, -1)).unflatten(0, (n, b))
+
+
+class Symmetries(Family):
+    """A finite set of exact symmetries of the pixel grid, each as likely."""
+
+    kinds = frozenset({"image"})
+    linear = True
+
+    size: int  # type: ignore[assignment]  # narrower than the base's: these are all finite
+
+    @abstractmethod
+    def maps(self, x: Tensor) -> list[Tensor]:
+        """Give x under each symmetry."""
+
+    def draw(self, n: int, rng: Rng) -> Tensor:
+        return rng.integers(n, self.size)
+
+    def nodes(self, n: int) -> Nodes | None:
+        if n < self.size:
+            return None
+        return Nodes(torch.arange(self.size).unsqueeze(1), even(self.size))
+
+    def apply(self, x: Tensor, params: Tensor) -> Tensor:
+        choice = params.reshape(*params.shape, *[1] * (x.dim() - 2))
+        options = self.maps(x)
+        out = options[0]
+        for k, option in enumerate(options[1:], start=1):
+            out = torch.where(choice == k, option, out)
+        return out.expand(params.shape[0], *x.shape[1:])
+
+
+def even(size: int) -> Tensor:
+    """Give equal weights."""
+    return torch.full((size,), 1 / size, dtype=torch.float64)
+
+
+@dataclass(frozen=True, repr=False)
+class identity(Symmetries):
+    """No change: what training without augmentation does."""
+
+    kinds = frozenset({"image", "series", "vector"})
+    size = 1
+
+    def maps(self, x: Tensor) -> list[Tensor]:
+        return [x]
+
+
+@dataclass(frozen=True, repr=False)
+class horizontal_flip(Symmetries):
+    """Left and right swapped with probability ½."""
+
+    size = 2
+
+    def maps(self, x: Tensor) -> list[Tensor]:
+        return [x, x.flip(-1)]
+
+
+@dataclass(frozen=True, repr=False)
+class vertical_flip(Symmetries):
+    """Top and bottom swapped with probability ½."""
+
+    size = 2
+
+    def maps(self, x: Tensor) -> list[Tensor]:
+        return [x, x.flip(-2)]
+
+
+@dataclass(frozen=True, repr=False)
+class flips(Symmetries):
+    """Each axis flipped with probability ½, independently."""
+
+    size = 4
+
+    def maps(self, x: Tensor) -> list[Tensor]:
+        return [x, x.flip(-1), x.flip(-2), x.flip(-1, -2)]
+
+
+@dataclass(frozen=True, repr=False)
+class quarter_turns(Symmetries):
+    """Rotation by 0, 90, 180 or 270 degrees, evenly; square images only."""
+
+    size = 4
+
+    def check(self, shape: tuple[int, ...]) -> None:
+        super().check(shape)
+        if shape[-1] != shape[-2]:
+            raise AuguryError(
+                f"quarter_turns needs square images, and these are {shape[-2]} by {shape[-1]}; "
+                "give square ones (a size) or use rotation(180)"
+            )
+
+    def maps(self, x: Tensor) -> list[Tensor]:
+        return [x, *(x.rot90(k, (-2, -1)) for k in (1, 2, 3))]
+
+
+@dataclass(frozen=True, repr=False)
+class pixel_shifts(Symmetries):
+    """A shift by one pixel left, right, up, down or not at all, evenly; what leaves comes back in.
+
+    The image wraps round, so a shift loses nothing and has an inverse in the family: its orbit
+    is finite and its transition matrix is symmetric.
+    """
+
+    size = 5
+
+    def maps(self, x: Tensor) -> list[Tensor]:
+        return [x, *(x.roll(step, axis) for axis in (-1, -2) for step in (1, -1))]

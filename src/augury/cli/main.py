@@ -1,0 +1,57 @@
+"""The command line's entry: one clear line for what goes wrong, an exit code for scripts."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from augury import __version__
+from augury.cli.augmentations import augmentations
+from augury.cli.rank import rank
+from augury.errors import AuguryError
+
+app = typer.Typer(
+    help="Which data augmentations will help, before you train.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(rank)
+app.command()(augmentations)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"augury {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")
+    ] = False,
+) -> None:
+    """Which data augmentations will help, before you train."""
+
+
+def main() -> None:
+    """Run the command line; exit 2 on bad input, 130 when interrupted."""
+    try:
+        app()
+    except AuguryError as error:
+        _stop(f"error: {error}", 2)
+    except KeyboardInterrupt:
+        _stop("interrupted: nothing was written", 130)
+    except BrokenPipeError:  # the reader of our output has left, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+
+
+def _stop(message: str, code: int) -> None:
+    print(" ".join(message.split()), file=sys.stderr)
+    sys.exit(code)

@@ -1,0 +1,167 @@
+"""`augury rank`: which augmentations help on this data."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from augury.errors import AuguryError
+from augury.files import check_writable, write
+
+if TYPE_CHECKING:
+    from augury.results import Ranking
+
+_STYLE = {"helps": "green", "hurts": "red", "can't tell": "dim"}
+
+
+def rank(
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help="digits, mnist5k, an .npz file, a folder with a folder of images a class, IDX "
+            "files (MNIST's), CIFAR's python batches, or a CSV or Parquet table with --label.",
+        ),
+    ],
+    augmentation: Annotated[
+        list[str] | None,
+        typer.Option("--augmentation", "-a", metavar="SPEC", help="A candidate; may be repeated."),
+    ] = None,
+    augmentations: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A file with candidates, one spec a line."),
+    ] = None,
+    score: Annotated[str, typer.Option(help="alignment or centred-alignment.")] = "alignment",
+    features: Annotated[str, typer.Option(help="The feature map: fourier or flatten.")] = "fourier",
+    versions: Annotated[int, typer.Option(help="Versions of each example to look at.")] = 8,
+    max_examples: Annotated[
+        int, typer.Option(help="Use at most so many examples, each class in proportion; 0: all.")
+    ] = 5000,
+    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    label: Annotated[
+        str | None,
+        typer.Option(help="The column of a table to predict."),
+    ] = None,
+    size: Annotated[
+        int | None,
+        typer.Option(help="Resize a folder's images to this many pixels a side."),
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(help="image, series or vector, where the shape of an array leaves a doubt."),
+    ] = None,
+    skip_bad: Annotated[bool, typer.Option(help="Leave out images that cannot be read.")] = False,
+    json: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the result as JSON."),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a page: .html, or .md for Markdown."),
+    ] = None,
+) -> None:
+    """Rank augmentations by what they will do for a classifier of DATA, before training one."""
+    for path in (json, report):
+        if path is not None:
+            check_writable(path)
+    if report is not None and report.suffix.lower() not in (".html", ".htm", ".md"):
+        raise AuguryError(f"a report ends in .html or .md, and {report.name!r} does not")
+    if max_examples < 0:
+        raise AuguryError(f"--max-examples must be 0 (all) or more, not {max_examples}")
+
+    specs = [*(augmentation or []), *(_read_specs(augmentations) if augmentations else [])]
+
+    from augury.augmentations import parse
+    from augury.cli.progress import bar
+    from augury.data import load
+    from augury.ranking import rank as rank_data
+    from augury.ranking import resolve_device
+
+    candidates = [parse(spec, imports=True) for spec in specs] or None
+    where = resolve_device(device)
+    with bar("reading") as tick:
+        found = load(
+            data,
+            label=label,
+            size=size,
+            kind=kind,
+            max_examples=max_examples or None,
+            seed=seed,
+            skip_bad=skip_bad,
+            progress=lambda done, total: tick(done, total, "images"),
+        )
+    with bar("ranking") as tick:
+        result = rank_data(
+            found,
+            augmentations=candidates,
+            score=score,
+            features=features,
+            versions=versions,
+            max_examples=None,
+            seed=seed,
+            device=where,
+            progress=tick,
+            command=shlex.join(["augury", *sys.argv[1:]]),
+        )
+    show(result)
+    if json is not None:
+        write(json, result.to_json())
+        print(f"wrote {json}")
+    if report is not None:
+        page = result.to_markdown() if report.suffix.lower() == ".md" else result.to_html()
+        write(report, page)
+        print(f"wrote {report}")
+
+
+def _read_specs(path: Path) -> list[str]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise AuguryError(f"cannot read the augmentations in {path}: {reason}") from None
+    specs = [line.split("#")[0].strip() for line in lines]
+    if not any(specs):
+        raise AuguryError(f"{path} holds no augmentation; give one spec a line, as rotation(15)")
+    return [spec for spec in specs if spec]
+
+
+def show(result: Ranking) -> None:
+    """Print a ranking as a table."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    data = result.dataset
+    about = f"{data['name']}: {data['examples']:,} examples of {data['kind']} data"
+    if data["classes"]:
+        about += f", {len(data['classes'])} classes"
+    console.print(about, markup=False, highlight=False)
+    for note in data["notes"]:
+        console.print(f"  {note}", style="dim", markup=False, highlight=False)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("", "augmentation", "gain", "95 % interval", "verdict"):
+        table.add_column(
+            heading, justify="left" if heading in ("augmentation", "verdict") else "right"
+        )
+    for place, row in enumerate(result.rows, start=1):
+        table.add_row(
+            str(place),
+            Text(row.augmentation),
+            f"{row.gain:+.4f}",
+            f"{row.low:+.4f} to {row.high:+.4f}",
+            Text(row.verdict, style=_STYLE[row.verdict]),
+        )
+    console.print(table)
+    console.print(
+        f"{result.score} {result.baseline.score:.4f} without augmentation; {result.features}; "
+        f"{result.versions} versions; {result.seconds:.1f} s",
+        style="dim",
+        markup=False,
+        highlight=False,
+    )

@@ -1,0 +1,153 @@
+"""Labels as users have them, turned into class numbers or a real target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from augury.data.messages import listed
+from augury.errors import AuguryError
+
+_MOST_FLOAT_CLASSES = 100
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labels in the form that a `Dataset` holds.
+
+    Attributes
+    ----------
+    y
+        ``(N,)`` class numbers (int64), or real targets (float64), not yet centred.
+    classes
+        The classes' names, or None for a real target.
+    """
+
+    y: np.ndarray
+    classes: tuple[str, ...] | None
+
+    @property
+    def count(self) -> int | None:
+        """The number of classes, or None."""
+        return None if self.classes is None else len(self.classes)
+
+
+def encode(y: Any, n: int, classes: Sequence[object] | None = None) -> Labels:
+    """Turn labels into class numbers, or keep them as a real target, and check them.
+
+    Whole numbers, words and truth values are classes, numbered by their sorted order; so are
+    floats that are all whole, with at most 100 distinct values and at most one for every two
+    examples. Other floats are a real target.
+
+    Parameters
+    ----------
+    y
+        The labels: anything array-like.
+    n
+        How many examples there are.
+    classes
+        Names for class numbers 0, 1, … or, where `y` holds words, the order of the classes.
+        Classes without an example are left out.
+    """
+    values = _values(y)
+    if len(values) != n:
+        raise AuguryError(
+            f"{len(values):,} labels came for {n:,} examples; give one label for each example"
+        )
+    if values.dtype.kind == "f":
+        bad = np.flatnonzero(~np.isfinite(values))
+        if len(bad):
+            raise AuguryError(
+                f"{len(bad):,} labels are missing or infinite, the first of them at example "
+                f"{bad[0]}; drop those examples"
+            )
+        if classes is None and not _are_whole_classes(values):
+            if np.ptp(values) == 0:
+                raise AuguryError(f"every target is {values[0]:g}; two different ones are needed")
+            return Labels(values.astype(np.float64), None)
+        if np.any(values != np.floor(values)):
+            raise AuguryError("class names came with labels that are not whole numbers; drop them")
+        values = values.astype(np.int64)
+    distinct, numbers = np.unique(values, return_inverse=True)
+    if classes is None:
+        names = tuple(str(value) for value in distinct.tolist())
+    else:
+        names, numbers = _named(distinct, numbers, [str(name) for name in classes])
+    check_counts(np.bincount(numbers, minlength=len(names)), names, values.dtype.kind in "iu")
+    return Labels(numbers.astype(np.int64), names)
+
+
+def check_counts(counts: np.ndarray, names: Sequence[str], numeric: bool = False) -> None:
+    """Check that there are two classes or more, with two examples or more each."""
+    if len(counts) == 1:
+        raise AuguryError(f"every example is of one class, {names[0]!r}; two classes are needed")
+    lone = [repr(name) for name, count in zip(names, counts, strict=True) if count == 1]
+    if lone:
+        which = f"class {lone[0]} has" if len(lone) == 1 else f"classes {listed(lone, 4)} have"
+        hint = ", or give a real-valued target as floats" if numeric and len(lone) > 1 else ""
+        raise AuguryError(f"{which} one example only; drop it or add examples{hint}")
+
+
+def _values(y: Any) -> np.ndarray:
+    """Give the labels as one column of whole numbers, floats or words."""
+    values = y.detach().cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise AuguryError(
+            f"labels must be one value for each example, not of shape {values.shape}; "
+            "for one-hot rows give y.argmax(1)"
+        )
+    if values.dtype.kind == "O":  # a column of a table, perhaps: words, or numbers in disguise
+        missing = [i for i, value in enumerate(values) if _is_missing(value)]
+        if missing:
+            raise AuguryError(
+                f"{len(missing):,} labels are missing or infinite, the first of them at example "
+                f"{missing[0]}; drop those examples"
+            )
+        plain = [value.item() if isinstance(value, np.generic) else value for value in values]
+        if all(isinstance(value, str) for value in plain):
+            values = np.asarray(plain, dtype=str)
+        elif all(isinstance(value, bool | int | float) for value in plain):
+            values = np.asarray(plain)
+    if values.dtype.kind == "S":
+        values = np.char.decode(values, "utf-8", "replace")
+    if values.dtype.kind not in "biufU":
+        raise AuguryError(f"labels must be numbers or words, not {values.dtype}")
+    return values
+
+
+def _is_missing(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)  # NaN differs from itself
+    except (TypeError, ValueError):  # pandas' NA has no truth value
+        return True
+
+
+def _are_whole_classes(values: np.ndarray) -> bool:
+    if np.any(values != np.floor(values)):
+        return False
+    return len(np.unique(values)) <= min(_MOST_FLOAT_CLASSES, len(values) // 2)
+
+
+def _named(
+    distinct: np.ndarray, numbers: np.ndarray, names: list[str]
+) -> tuple[tuple[str, ...], np.ndarray]:
+    """Number the classes as the given names order them."""
+    if distinct.dtype.kind == "U":
+        place = {name: i for i, name in enumerate(names)}
+        unknown = [value for value in distinct.tolist() if value not in place]
+        ranks = np.array([place.get(value, -1) for value in distinct.tolist()])
+    else:
+        unknown = [v for v in distinct.tolist() if not 0 <= v < len(names)]
+        ranks = distinct.astype(np.int64)
+    if unknown:
+        raise AuguryError(
+            f"label {unknown[0]!r} is none of the {len(names)} classes given ({listed(names, 5)})"
+        )
+    kept = np.sort(ranks)
+    return tuple(names[r] for r in kept), np.searchsorted(kept, ranks)[numbers]

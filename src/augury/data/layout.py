@@ -1,0 +1,99 @@
+"""Arrays as users have them, turned to one layout: examples first, then channels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from augury.data.messages import cause
+from augury.errors import AuguryError
+
+KINDS = ("image", "series", "vector")
+_CHANNELS = (1, 3, 4)
+_LEAST_SIDE = 6
+
+
+def to_array(x: Any) -> np.ndarray:
+    """View anything array-like as a NumPy array, without a copy where that can be."""
+    if isinstance(x, Tensor):
+        x = x.detach().cpu()
+        if x.dtype == torch.bfloat16:  # NumPy has no such type
+            x = x.float()
+        return x.numpy()
+    try:
+        return np.asarray(x)
+    except (ValueError, TypeError) as error:
+        raise AuguryError(
+            f"examples must be of one shape, to form an array; NumPy says: {cause(error)}"
+        ) from None
+
+
+def arrange(x: np.ndarray, kind: str | None) -> tuple[np.ndarray, list[str]]:
+    """View an array as images (N, C, H, W), series (N, C, L) or vectors (N, d); say what was done.
+
+    Four sides are images, channels first or last; three are images if they are bytes or square,
+    else series; two are vectors. `kind` overrides the guess.
+    """
+    if x.dtype.kind not in "biuf":
+        raise AuguryError(
+            f"examples must be numbers, not {x.dtype}; turn words into numbers first, or read a "
+            "table with augury.load"
+        )
+    if kind not in (None, *KINDS):
+        raise AuguryError(f"kind must be one of {', '.join(KINDS)}, not {kind!r}")
+    if not 2 <= x.ndim <= 4:
+        raise AuguryError(
+            f"x must have 2 to 4 dimensions, examples first, not {x.ndim} (shape {x.shape}); "
+            "reshape it: images N × height × width, series N × channels × length, vectors N × d"
+        )
+    if x.size == 0:
+        raise AuguryError(f"there are no examples in an array of shape {x.shape}; give some")
+    if kind == "vector":
+        if x.ndim == 2:
+            return x, []
+        return x.reshape(len(x), -1), [f"examples of shape {_sides(x)} were taken as vectors"]
+    if x.ndim == 4:
+        if kind == "series":
+            raise AuguryError(
+                f"series have 3 dimensions (N × channels × length), not 4 (shape {x.shape})"
+            )
+        return _images(x)
+    if x.ndim == 3:
+        return _three(x, kind)
+    if kind == "image":
+        raise AuguryError(
+            f"images have 3 or 4 dimensions, not 2 (shape {x.shape}); reshape to N × height × width"
+        )
+    return (x[:, None, :], []) if kind == "series" else (x, [])
+
+
+def _three(x: np.ndarray, kind: str | None) -> tuple[np.ndarray, list[str]]:
+    square = x.shape[1] == x.shape[2] >= _LEAST_SIDE
+    is_image = kind == "image" or (kind is None and (x.dtype == np.uint8 or square))
+    if kind is not None or x.dtype == np.uint8:
+        return (x[:, None], []) if is_image else (x, [])
+    if is_image:
+        return x[:, None], [f"examples of {_sides(x)} were taken as grey images"]
+    return x, [f"examples of {_sides(x)} were taken as series, channels × length"]
+
+
+def _images(x: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    if x.shape[3] in _CHANNELS and x.shape[1] not in _CHANNELS:
+        x = x.transpose(0, 3, 1, 2)
+    if x.shape[1] == 4:
+        return x[:, :3], ["the fourth channel (alpha) was dropped"]
+    return x, []
+
+
+def _sides(x: np.ndarray) -> str:
+    return " × ".join(str(side) for side in x.shape[1:])
+
+
+def to_tensor(x: np.ndarray) -> Tensor:
+    """View an array as a tensor; copy it only if torch could not share it."""
+    if not x.flags.writeable or any(stride < 0 for stride in x.strides):
+        x = x.copy()
+    return torch.from_numpy(x)

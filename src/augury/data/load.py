@@ -1,0 +1,166 @@
+"""Data by name or path: the format is found out, and its reader called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from augury.data.arrays import as_dataset
+from augury.data.cifar import is_cifar, read_cifar
+from augury.data.dataset import Dataset
+from augury.data.embedded import EMBEDDED, read_embedded
+from augury.data.folder import read_folder
+from augury.data.idx import find_training_images, looks_like_idx, read_idx_pair
+from augury.data.messages import cause, flat, listed, nearest
+from augury.data.npz import read_npz
+from augury.data.source import Source
+from augury.data.table import TABLES, read_table
+from augury.errors import AuguryError
+
+_FORMATS = (
+    "an .npz file, a folder with a folder of images a class, IDX files, CIFAR's python batches, "
+    "or a table (.csv, .tsv, .parquet)"
+)
+
+
+def load(
+    source: str | Path,
+    *,
+    label: str | None = None,
+    size: int | tuple[int, int] | None = None,
+    kind: str | None = None,
+    max_examples: int | None = None,
+    seed: int = 0,
+    skip_bad: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Dataset:
+    """Read a dataset from an embedded name or a path; only the training part where there are more.
+
+    Parameters
+    ----------
+    source
+        One of `EMBEDDED`'s names (write ``./digits`` for a folder of that name); or the path of an
+        ``.npz`` file, of a folder with a folder of images a class, of an IDX file of images or a
+        folder with MNIST's, of a folder with CIFAR's python batches, or of a table.
+    label
+        The column of a table to predict.
+    size
+        Height and width for a folder's images, or one number for both.
+    kind
+        ``"image"``, ``"series"`` or ``"vector"``, where the shape leaves a doubt.
+    max_examples
+        Keep at most so many, each class in proportion; other images are not even opened.
+    seed
+        Decides which are kept.
+    skip_bad
+        Leave out images that cannot be read, with a note, where otherwise they are an error.
+    progress
+        Called with (done, total) while images are decoded.
+
+    Examples
+    --------
+    >>> data = load("digits", max_examples=100)
+    >>> len(data), data.kind, data.shape
+    (100, 'image', (1, 8, 8))
+    """
+    if not isinstance(source, str | Path):
+        raise AuguryError(
+            f"augury.load takes a name or a path, not {type(source).__name__}; "
+            "for data in memory use augury.as_dataset"
+        )
+    if str(source) in EMBEDDED:
+        _refuse(label=label, size=size)
+        name, found = str(source), read_embedded(str(source))
+    else:
+        path = Path(source).expanduser()
+        name = path.name or path.resolve().name
+        try:
+            if not path.exists():
+                raise _missing(path)
+            if path.is_dir():
+                _refuse(label=label)
+                found = _read_folder(path, size, max_examples, seed, skip_bad, progress)
+            else:
+                _refuse(size=size)
+                found = _read_file(path, label)
+        except OSError as error:
+            raise AuguryError(f"cannot read {flat(path)}: {cause(error)}") from None
+        except MemoryError:
+            raise AuguryError(f"{flat(path)} does not fit in memory; give less of it") from None
+    data = as_dataset(
+        found.x,
+        found.y,
+        kind=kind or found.kind,
+        classes=found.classes,
+        name=name,
+        max_examples=max_examples,
+        seed=seed,
+    )
+    return replace(data, notes=(*found.notes, *data.notes))
+
+
+def _read_folder(
+    path: Path,
+    size: int | tuple[int, int] | None,
+    max_examples: int | None,
+    seed: int,
+    skip_bad: bool,
+    progress: Callable[[int, int], None] | None,
+) -> Source:
+    images = find_training_images(path)
+    if images is not None:
+        _refuse(size=size)
+        return read_idx_pair(images)
+    if is_cifar(path):
+        _refuse(size=size)
+        return read_cifar(path)
+    return read_folder(
+        path,
+        size=_sides(size),
+        max_examples=max_examples,
+        seed=seed,
+        skip_bad=skip_bad,
+        progress=progress,
+    )
+
+
+def _read_file(path: Path, label: str | None) -> Source:
+    suffix = path.suffix.lower()
+    if suffix in TABLES:
+        return read_table(path, label)
+    _refuse(label=label)
+    if suffix == ".npz":
+        return read_npz(path)
+    if looks_like_idx(path):
+        return read_idx_pair(path)
+    raise AuguryError(f"cannot tell what {flat(path)} is: expected {_FORMATS}")
+
+
+def _sides(size: int | tuple[int, int] | None) -> tuple[int, int] | None:
+    if size is None:
+        return None
+    height, width = (size, size) if isinstance(size, int) else size
+    if min(height, width) < 1:
+        raise AuguryError(f"a size is a whole number of pixels, 1 or more, not {size}")
+    return int(height), int(width)
+
+
+def _refuse(label: object = None, size: object = None) -> None:
+    """Say so when an option came that this format has no use for."""
+    if label is not None:
+        raise AuguryError("a label is for tables (.csv, .tsv, .parquet) only; leave it out here")
+    if size is not None:
+        raise AuguryError("a size is for folders of images only; leave it out here")
+
+
+def _missing(path: Path) -> AuguryError:
+    folder = path.parent
+    beside = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []
+    if path.suffix or len(path.parts) > 1:
+        hint = nearest(path.name, beside) or "; check the path"
+        return AuguryError(f"there is no file or folder {flat(path)}{hint}")
+    return AuguryError(
+        f"unknown data {path.name!r}{nearest(path.name, [*EMBEDDED, *beside]) or ';'} Expected an "
+        f"embedded name ({listed(EMBEDDED)}) or the path of {_FORMATS}"
+    )

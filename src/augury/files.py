@@ -1,0 +1,57 @@
+"""Files that are whole or not there: written beside, then renamed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+from augury.errors import AuguryError
+
+
+def check_writable(path: str | Path) -> Path:
+    """Raise early if a file could not be written there, before long work is spent on it."""
+    path = Path(path)
+    if path.is_dir():
+        raise AuguryError(f"cannot write {path}: it is a folder; give a file's name")
+    folder = path.parent
+    if not folder.is_dir():
+        raise AuguryError(f"cannot write {path}: the folder {folder} does not exist; make it first")
+    try:
+        handle, probe = tempfile.mkstemp(dir=folder, prefix=".augury-")
+        os.close(handle)
+        os.unlink(probe)
+    except OSError as error:
+        raise AuguryError(f"cannot write {path}: {error.strerror}") from error
+    return path
+
+
+def write(path: str | Path, content: str | bytes) -> None:
+    """Write a file whole: to a temporary file beside it, flushed, then renamed over it."""
+    path = Path(path)
+    data = content.encode() if isinstance(content, str) else content
+    temporary = ""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException as error:
+        if temporary:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+        if isinstance(error, OSError):
+            raise AuguryError(
+                f"cannot write {path}: {error.strerror}; nothing was left behind"
+            ) from error
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,77 @@
+"""A finite chain for any augmentations: their versions are moved to the nearest example."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from augury.augmentations import Chain
+from augury.errors import AuguryError
+from augury.markov.chain import FiniteChain
+from augury.markov.orbits import as_chain, as_tensor
+from augury.markov.symmetrise import metropolis
+from augury.rng import Rng
+
+_CHUNK = 4096
+
+
+def nearest_chain(
+    x: Any, chain: Chain | str, *, versions: int = 16, seed: int = 0, restart: Any = None
+) -> FiniteChain:
+    """Build a finite chain whose states are the examples themselves.
+
+    A_j(u, v) is the share of the versions of example u under augmentation j to which v is the
+    nearest of the other examples: where a version would be found in the data if u were not there.
+    So a step says what the data say of the augmentation: a useful one leads to examples of the
+    same class. The A_j are then made symmetric by `metropolis`.
+
+    Parameters
+    ----------
+    x
+        The examples, ``(N, *shape)``.
+    chain
+        The augmentations, of any kind, and their rates.
+    versions
+        How many versions are made of each example by each augmentation, at most.
+    seed
+        For augmentations that are drawn.
+    restart
+        A weight for each example; equal unless given.
+
+    Notes
+    -----
+    The cost is parts × versions × N² distances; one block of them is held at a time.
+    """
+    chain = as_chain(chain)
+    examples = as_tensor(x)
+    if len(examples) < 2:
+        raise AuguryError(f"nearest_chain needs at least 2 examples, and got {len(examples)}")
+    if not examples.is_floating_point():
+        raise AuguryError(f"nearest_chain takes floating-point examples, not {examples.dtype}")
+    count = len(examples)
+    matrices = []
+    for k, part in enumerate(chain.parts):
+        rows, columns, weights = [], [], []
+        for index in torch.arange(count).split(max(1, _CHUNK // versions)):
+            made, weight = part.versions(examples[index], versions, Rng(seed, index).child(k))
+            columns.append(_nearest_other(made, index, examples).flatten())
+            rows.append(index.repeat(len(made)))
+            weights.append(weight.repeat_interleave(len(index)))
+        entries = (torch.cat(rows).numpy(), torch.cat(columns).numpy())
+        share = torch.cat(weights).to(torch.float64).numpy()
+        moves = sp.csr_array((share, entries), shape=(count, count))
+        moves = sp.diags_array(1 / moves.sum(axis=1)) @ moves  # weights in x's precision
+        matrices.append(metropolis(moves))
+    return FiniteChain(matrices, chain.rates, np.ones(count) if restart is None else restart)
+
+
+def _nearest_other(made: Tensor, index: Tensor, examples: Tensor) -> Tensor:
+    """Give the nearest example to each version but the one it was made from: ``(n, b)``."""
+    flat, against = made.flatten(2), examples.flatten(1)
+    distance = against.square().sum(1) - 2 * flat @ against.T
+    own = index.reshape(1, -1, 1).expand(len(made), -1, 1)
+    return distance.scatter_(2, own, torch.inf).argmin(2)

@@ -1,0 +1,144 @@
+"""The finite state space of a dataset: its examples and all that augmentations make of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from augury.augmentations import Augmentation, Chain, parse
+from augury.errors import AuguryError
+from augury.markov.chain import FiniteChain
+
+_CHUNK = 4096
+
+
+@dataclass(frozen=True)
+class Orbits:
+    """The states that a chain can reach from the examples.
+
+    Attributes
+    ----------
+    states
+        ``(N, *shape)``: the examples and their versions, each once, those found first first.
+    examples
+        The state of each example.
+    chain
+        The chain on the states; it restarts at the examples.
+    """
+
+    states: np.ndarray
+    examples: np.ndarray
+    chain: FiniteChain
+
+
+def as_chain(spec: Chain | Augmentation | str) -> Chain:
+    """Read a chain; any other augmentation becomes a chain of it alone, at rate 1."""
+    found = parse(spec)  # type: ignore[arg-type]  # an augmentation comes back as it is
+    return found if isinstance(found, Chain) else Chain((found,), (1,))
+
+
+def as_tensor(x: Any) -> torch.Tensor:
+    """Give examples as a tensor; arrays are copied, for torch takes none that is read-only."""
+    return x if isinstance(x, torch.Tensor) else torch.from_numpy(np.array(x))
+
+
+def enumerate_orbits(
+    x: Any, chain: Chain | str, *, restart: Any = None, limit: int = 1_000_000
+) -> Orbits:
+    """Find all states that finite augmentations lead to from the examples, and how they move.
+
+    Parameters
+    ----------
+    x
+        The examples, ``(n, *shape)``.
+    chain
+        The augmentations, each with a finite number of maps, and their rates.
+    restart
+        A weight γ_i for each example; equal unless given.
+    limit
+        The most states to allow.
+
+    Notes
+    -----
+    States are told apart by the bytes of their values, hashed; each is transformed once by each
+    map. The cost is that of N × maps versions, and the memory that of the N states.
+    """
+    chain = as_chain(chain)
+    examples = as_tensor(x)
+    examples = examples + 0 if examples.is_floating_point() else examples  # there is one zero
+    for part in chain.parts:
+        part.check(tuple(examples.shape[1:]))
+        if part.size is None:
+            raise AuguryError(
+                f"{part} has no finite number of maps, so its orbit cannot be enumerated; use "
+                "finite ones (flips, quarter_turns, pixel_shifts) or nearest_chain"
+            )
+    found = _Index(limit, f"{len(examples):,} examples under {chain}")
+    places = found.add(examples)
+    links: list[list[tuple[np.ndarray, ...]]] = [[] for _ in chain.parts]
+    done = 0
+    while done < found.size:
+        batch, first = found.next(done)
+        for part, link in zip(chain.parts, links, strict=True):
+            rule = part.nodes(part.size or 1)
+            assert rule is not None  # a finite augmentation has an exact rule of its size
+            versions = part.apply(batch.unsqueeze(0), rule.params)
+            to = found.add(versions.flatten(0, 1))
+            n, b = versions.shape[:2]
+            start = np.tile(np.arange(first, first + b), n)
+            link.append((start, to, np.repeat(rule.weights.numpy(), b)))
+        done = first + len(batch)
+    matrices = []
+    for link in links:
+        start, to, weight = (np.concatenate(column) for column in zip(*link, strict=True))
+        matrices.append(sp.csr_array((weight, (start, to)), shape=(done, done)))
+    gamma = np.ones(len(places)) if restart is None else np.asarray(restart, dtype=np.float64)
+    if gamma.shape != places.shape:
+        raise AuguryError(f"expected {len(places)} restart weights, one an example")
+    weights = np.bincount(places, gamma, minlength=done)
+    return Orbits(found.states(), places, FiniteChain(matrices, chain.rates, weights))
+
+
+class _Index:
+    """States by their bytes, in the order in which they were first seen."""
+
+    def __init__(self, limit: int, what: str) -> None:
+        self.limit, self.what = limit, what
+        self.known: dict[bytes, int] = {}
+        self.blocks: list[torch.Tensor] = []
+        self.starts: list[int] = []
+
+    @property
+    def size(self) -> int:
+        return len(self.known)
+
+    def add(self, x: torch.Tensor) -> np.ndarray:
+        """Give the number of each state of x; those not seen before get the next ones."""
+        before, known = self.size, self.known
+        rows = np.ascontiguousarray(x.numpy()).reshape(len(x), -1)
+        keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel().tolist()
+        places = np.array([known.setdefault(key, len(known)) for key in keys])
+        if self.size > self.limit:
+            raise AuguryError(
+                f"the orbits of {self.what} have more than {self.limit:,} states; raise limit=, or "
+                "use fewer examples or augmentations"
+            )
+        if self.size > before:
+            fresh, at = np.unique(places, return_index=True)
+            for block in x[torch.from_numpy(at[fresh >= before])].split(_CHUNK):
+                self.starts.append(before)
+                self.blocks.append(block)
+                before += len(block)
+        return places
+
+    def next(self, done: int) -> tuple[torch.Tensor, int]:
+        """Give the block of states that starts where the last one ended."""
+        k = int(np.searchsorted(self.starts, done))
+        return self.blocks[k], self.starts[k]
+
+    def states(self) -> np.ndarray:
+        return torch.cat(self.blocks).numpy()

@@ -1,0 +1,252 @@
+"""Which augmentations will help: candidates judged on data, with error bars."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from augury.augmentations import Augmentation, default_augmentations, identity, parse
+from augury.data import Dataset, as_dataset
+from augury.errors import AuguryError
+from augury.features import FeatureMap, Flatten, FourierFeatures
+from augury.results import Baseline, Gallery, Ranking, Row
+from augury.rng import Rng
+from augury.scores import SCORES, Setting
+from augury.statistics.base import Estimate
+
+FEATURES: dict[str, Callable[[int], FeatureMap]] = {
+    "fourier": lambda seed: FourierFeatures(1024, seed=seed),
+    "flatten": lambda seed: Flatten(),
+}
+"""Feature maps by name, each made from a seed."""
+
+_FIT_SAMPLE = 1000
+_T95 = {19: 2.093}  # Student's 97.5 % point by degrees of freedom
+
+
+def rank(
+    x: Any,
+    y: Any = None,
+    augmentations: Iterable[str | Augmentation] | None = None,
+    *,
+    score: str = "alignment",
+    features: str | FeatureMap = "fourier",
+    versions: int = 8,
+    max_examples: int | None = 5000,
+    seed: int = 0,
+    device: str | torch.device = "auto",
+    kind: str | None = None,
+    name: str = "data",
+    batch_size: int | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
+    command: str = "",
+) -> Ranking:
+    """Rank augmentations by what they are expected to do for a classifier of this data.
+
+    Parameters
+    ----------
+    x, y
+        Examples and labels: arrays, tensors, or a map-style dataset as `x` alone.
+    augmentations
+        Candidates, as augmentations or specs such as ``"rotation(15)"``; by default those that
+        suit the kind of data.
+    score
+        ``"alignment"`` (the paper's) or ``"centred-alignment"``.
+    features
+        The feature map, by name or as an object.
+    versions
+        How many versions of each example are looked at; finite families use all of theirs.
+    max_examples
+        More examples than these are subsampled, each class in proportion; None for all.
+    seed
+        Of everything random.
+    device
+        ``"auto"``, ``"cpu"``, ``"cuda"`` or a torch device.
+    kind
+        ``"image"``, ``"series"`` or ``"vector"`` where the shape of `x` leaves a doubt.
+    name
+        What the data is called in the result.
+    batch_size
+        Examples at a time; chosen from the number of versions by default, and without effect on
+        the result.
+    progress
+        Called with (done, total, candidate) as work goes on.
+    command
+        The command that repeats this, for the report.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> digits = load_digits()
+    >>> found = rank(digits.images, digits.target, ["rotation(10)", "vertical_flip"])
+    >>> found["vertical_flip"].verdict
+    'hurts'
+    """
+    started = time.perf_counter()
+    data = as_dataset(x, y, kind=kind, name=name, max_examples=max_examples, seed=seed)
+    candidates = _candidates(augmentations, data)
+    if score not in SCORES:
+        raise AuguryError(f"no score is called {score!r}; the scores: {', '.join(SCORES)}")
+    if versions < 1:
+        raise AuguryError(f"versions must be 1 or more, not {versions}")
+    where = resolve_device(device)
+    phi = _fit(features, data, where, seed)
+    setting = Setting(data, phi, versions, seed, where, batch_size=batch_size)
+
+    bar = _Progress(progress)
+    scorer = SCORES[score](setting, bar.tick)
+    bar.total = scorer.ticks * (1 + len(candidates))
+    bar.label = "no augmentation"
+    base = scorer.evaluate(identity())
+    rows = []
+    for candidate in candidates:
+        bar.label = repr(candidate)
+        rows.append(_row(repr(candidate), scorer.evaluate(candidate), base, data))
+    rows.sort(key=lambda row: -row.gain)
+    half = _half_width(base.replicates)
+    return Ranking(
+        rows=tuple(rows),
+        baseline=Baseline(base.value, base.value - half, base.value + half),
+        dataset=describe(data),
+        score=score,
+        features=phi.describe(),
+        seed=seed,
+        versions=versions,
+        seconds=round(time.perf_counter() - started, 3),
+        command=command,
+        gallery=make_gallery(data, candidates, seed),
+    )
+
+
+def describe(data: Dataset) -> dict[str, Any]:
+    """Say what the data is, in plain values."""
+    return {
+        "name": data.name,
+        "kind": data.kind,
+        "examples": len(data),
+        "shape": list(data.shape),
+        "classes": None if data.classes is None else list(data.classes),
+        "notes": list(data.notes),
+    }
+
+
+def resolve_device(device: str | torch.device) -> torch.device:
+    """Turn ``"auto"`` into what there is; a missing CUDA is said."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        found = torch.device(device)
+    except RuntimeError:
+        raise AuguryError(f"no device is called {device!r}; use auto, cpu or cuda") from None
+    if found.type == "cuda" and not torch.cuda.is_available():
+        raise AuguryError(
+            "device cuda was asked for, and torch sees no CUDA here; use --device cpu"
+        )
+    if found.type not in ("cpu", "cuda"):
+        raise AuguryError(f"device {found.type} is not supported; use auto, cpu or cuda")
+    return found
+
+
+def _candidates(
+    augmentations: Iterable[str | Augmentation] | None, data: Dataset
+) -> list[Augmentation]:
+    if augmentations is None:
+        return default_augmentations(data.kind, data.shape)
+    if isinstance(augmentations, (str, Augmentation)):
+        augmentations = [augmentations]
+    unique = dict.fromkeys(a if isinstance(a, Augmentation) else parse(a) for a in augmentations)
+    for candidate in unique:
+        candidate.check(data.shape)
+    if not unique:
+        raise AuguryError("no augmentation was given to rank; leave it out for the defaults")
+    return list(unique)
+
+
+def _fit(features: str | FeatureMap, data: Dataset, device: torch.device, seed: int) -> FeatureMap:
+    if isinstance(features, str):
+        if features not in FEATURES:
+            known = ", ".join(FEATURES)
+            raise AuguryError(f"no feature map is called {features!r}; the feature maps: {known}")
+        features = FEATURES[features](seed)
+    sample = torch.randperm(len(data), generator=torch.Generator().manual_seed(seed))[:_FIT_SAMPLE]
+    x = data.batch(sample, device, torch.float32)
+    with torch.no_grad():
+        return features.to(device).fit(x, data.targets()[sample].to(x))
+
+
+def _row(spec: str, found: Estimate, base: Estimate, data: Dataset) -> Row:
+    gain = found.value - base.value
+    half = _half_width(found.replicates - base.replicates)
+    low, high = gain - half, gain + half
+    verdict = "helps" if low > 0 else "hurts" if high < 0 else "can't tell"
+    named: dict[str, float] = {}
+    if data.classes is not None:
+        named = dict(zip(data.classes, (found.per_class - base.per_class).tolist(), strict=True))
+    return Row(spec, found.value, gain, low, high, verdict, named)
+
+
+def _half_width(replicates: Tensor) -> float:
+    """Half of a 95 % interval from leave-one-group-out values (the jackknife)."""
+    groups = len(replicates)
+    deviation = replicates.double() - replicates.double().mean()
+    error = math.sqrt((groups - 1) / groups * float(deviation.square().sum()))
+    return _T95[groups - 1] * error
+
+
+class _Progress:
+    def __init__(self, report: Callable[[int, int, str], None] | None) -> None:
+        self.report, self.done, self.total, self.label = report, 0, 0, ""
+
+    def tick(self) -> None:
+        self.done += 1
+        if self.report is not None:
+            self.report(self.done, self.total, self.label)
+
+
+def make_gallery(
+    data: Dataset,
+    candidates: Sequence[Augmentation],
+    seed: int,
+    *,
+    originals: int = 4,
+    versions: int = 6,
+    side: int = 64,
+) -> Gallery | None:
+    """Make pictures of a few examples, of different classes where there are, and their versions."""
+    if data.kind == "vector":
+        return None
+    index = _varied(data, originals)
+    x = data.batch(index, torch.device("cpu"), torch.float32)
+    rng = Rng(seed, index)
+    shown = {repr(a): _picture(a.views(x, versions, rng), side) for a in candidates}
+    return Gallery(_picture(x.unsqueeze(0), side), shown)
+
+
+def _varied(data: Dataset, count: int) -> Tensor:
+    if data.classes is None:
+        return torch.arange(min(count, len(data)))
+    first = [int((data.y == c).nonzero()[0]) for c in range(len(data.classes))]
+    step = max(1, len(first) // count)
+    return torch.tensor(first[::step][:count])
+
+
+def _picture(views: Tensor, side: int) -> np.ndarray:
+    """Bring ``(n, b, ...)`` to ``(b, n, ...)``: bytes with three channels for images."""
+    views = views.transpose(0, 1)
+    if views.dim() == 4:
+        return views.numpy()
+    if max(views.shape[-2:]) > side:
+        scale = side / max(views.shape[-2:])
+        size = [max(1, round(s * scale)) for s in views.shape[-2:]]
+        small = F.interpolate(views.flatten(0, 1), size, mode="bilinear", antialias=True)
+        views = small.unflatten(0, views.shape[:2])
+    if views.shape[2] != 3:
+        views = views[:, :, :1].expand(-1, -1, 3, -1, -1)
+    return (views.clamp(0, 1) * 255).round().to(torch.uint8).movedim(2, -1).numpy()

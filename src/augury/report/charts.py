@@ -1,0 +1,54 @@
+"""Figures for scripts and papers, drawn by matplotlib without its global state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from augury.report.words import INTERVAL, Unit
+from augury.results import VERDICTS, Ranking
+
+_STYLES: dict[str, dict[str, Any]] = {
+    "helps": {"color": "#1261a6", "fmt": "o"},
+    "can't tell": {"color": "#6b7480", "fmt": "o", "markerfacecolor": "white"},
+    "hurts": {"color": "#b3430c", "fmt": "D"},
+}
+
+
+def ranked_figure(ranking: Ranking) -> Figure:
+    """Draw the gains with their 95 % intervals, best on top."""
+    unit = Unit.of(ranking)
+    rows = ranking.rows
+    figure = Figure(figsize=(7.5, 1.3 + 0.26 * max(len(rows), 1)), layout="constrained")
+    axes = figure.subplots()
+    for verdict in VERDICTS:
+        chosen = [(k, row) for k, row in enumerate(rows) if row.verdict == verdict]
+        if chosen:
+            gains = [row.gain for _, row in chosen]
+            # An interval need not be centred on the gain, nor quite contain it.
+            below = [max(row.gain - row.low, 0.0) for _, row in chosen]
+            above = [max(row.high - row.gain, 0.0) for _, row in chosen]
+            axes.errorbar(
+                gains,
+                [k for k, _ in chosen],
+                xerr=[below, above],
+                label=f"{verdict} ({len(chosen)})",
+                markersize=5,
+                elinewidth=1.6,
+                **_STYLES[verdict],
+            )
+    axes.axvline(0, color="#1d2129", linewidth=1, zorder=1)
+    names = [row.augmentation for row in rows]
+    # A dollar sign in a name is not mathematics.
+    axes.set_yticks(range(len(rows)), labels=names, parse_math=False)
+    axes.set_ylim(max(len(rows), 1) - 0.5, -0.5)
+    axes.set_xlabel(f"gain in {unit.name} over no augmentation, {INTERVAL}")
+    axes.set_title(f"Ranked on {ranking.dataset.get('name', 'the data')}", parse_math=False)
+    axes.grid(axis="x", color="#d9dde3", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    if rows:
+        figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    return figure

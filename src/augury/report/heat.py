@@ -1,0 +1,82 @@
+"""A table coloured by its numbers: levels and words, which a template draws."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+LEVELS = ("n4", "n3", "n2", "n1", "z", "p1", "p2", "p3", "p4")
+"""Style names of the steps, from far below zero to far above."""
+
+MOST_COLUMNS = 120
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number, in words and as a step of colour."""
+
+    text: str
+    title: str
+    level: str
+    flagged: bool
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """Labels, cells and the scale of the colours."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[Cell, ...]], ...]
+    scale: tuple[str, str]
+    """What the palest and the strongest steps stand for: the ends of the legend."""
+    left_out: int
+    """How many columns are not shown because there are too many."""
+
+    @property
+    def flagged(self) -> bool:
+        """Whether any cell is marked."""
+        return any(cell.flagged for _, cells in self.rows for cell in cells)
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The steps of colour, for a legend."""
+        return LEVELS
+
+
+def heat_map(
+    labels: Sequence[str],
+    columns: Sequence[str],
+    values: np.ndarray,
+    say: Callable[[float], str],
+    flagged: Collection[tuple[int, int]] = (),
+) -> HeatMap:
+    """Colour a matrix about zero; where there are too many columns, the most affected are kept."""
+    size = np.abs(np.where(np.isfinite(values), values, 0.0))
+    order = np.argsort(-size.max(axis=0), kind="stable")
+    kept = sorted(int(j) for j in order[:MOST_COLUMNS])
+    end = float(np.quantile(size[:, kept], 0.98)) or float(size.max()) or 1.0
+    rows = tuple(
+        (
+            label,
+            tuple(
+                _cell(label, columns[j], float(values[i, j]), end, say, (i, j) in flagged)
+                for j in kept
+            ),
+        )
+        for i, label in enumerate(labels)
+    )
+    shown = tuple(columns[j] for j in kept)
+    return HeatMap(shown, rows, (say(-end), say(end)), len(columns) - len(shown))
+
+
+def _cell(
+    label: str, column: str, value: float, end: float, say: Callable[[float], str], flagged: bool
+) -> Cell:
+    middle = len(LEVELS) // 2
+    known = math.isfinite(value)
+    step = round(max(-1.0, min(1.0, value / end)) * middle) if known else 0
+    text = say(value) if known else "–"
+    return Cell(text, f"{label}, {column}: {text}", LEVELS[middle + step], flagged)

@@ -1,0 +1,67 @@
+"""The shell of every page: templates, style, script, and the policy that lets nothing else in."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+_TEMPLATES = resources.files("augury.report") / "templates"
+
+
+def render_page(template: str, data: str, **context: Any) -> str:
+    """Render a page that stands alone: one file, no network.
+
+    Parameters
+    ----------
+    template
+        The name of a template that extends ``shell.html``.
+    data
+        The page's numbers as JSON, which the page holds and offers to save.
+    context
+        What the template needs; every value is escaped where it is written.
+    """
+    style = asset("parts.css") + asset("page.css")
+    script = asset("page.js")
+    policy = (
+        f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; "
+        f"script-src '{_hash(script)}'; base-uri 'none'; form-action 'none'"
+    )
+    return render(template, policy=policy, style=style, script=script, data=_inert(data), **context)
+
+
+def render(template: str, **context: Any) -> str:
+    """Render a template; what cannot be written as UTF-8 (odd file names) becomes a mark."""
+    text = _environment().get_template(template).render(context)
+    return text.encode("utf-8", "replace").decode()
+
+
+def asset(name: str) -> str:
+    """Read a style or a script that travels with the package."""
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
+
+
+@functools.cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("augury.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _inert(data: str) -> str:
+    """Write JSON so that nothing in it can end its element: the same values, other letters."""
+    for mark in "<>&\u2028\u2029":
+        data = data.replace(mark, f"\\u{ord(mark):04x}")
+    return data

@@ -1,0 +1,94 @@
+"""A gallery's arrays as pictures that a page can hold: PNG data URIs, and lines for series."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image
+
+from augury.results import Gallery
+
+_SHOWN = 72  # pixels of the longer side on the screen
+_PIXELS = 6e6  # of all pictures of a page together: some megabytes
+_WIDTH, _HEIGHT, _POINTS = 132, 56, 132
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One picture: an image's URI, or the points of a series' channels."""
+
+    width: int
+    height: int
+    uri: str = ""
+    lines: tuple[str, ...] = ()
+    pixelated: bool = False
+
+
+@dataclass(frozen=True)
+class Strip:
+    """An original beside its versions."""
+
+    original: Picture
+    versions: tuple[Picture, ...]
+
+
+def strips(gallery: Gallery) -> Mapping[str, tuple[Strip, ...]]:
+    """Draw each candidate's strips: one for each original."""
+    count = sum(v.shape[0] * (v.shape[1] + 1) for v in gallery.versions.values())
+    side = max(24, int((_PIXELS / max(count, 1)) ** 0.5))
+    drawn = {}
+    for spec, versions in gallery.versions.items():
+        originals = gallery.originals
+        if originals.ndim == versions.ndim:  # with a versions' axis of its own
+            originals = originals[:, 0]
+        draw = _traces if versions.ndim == 4 else _images
+        drawn[spec] = tuple(draw(o, v, side) for o, v in zip(originals, versions, strict=True))
+    return drawn
+
+
+def _images(original: np.ndarray, versions: np.ndarray, side: int) -> Strip:
+    return Strip(image(original, side), tuple(image(version, side) for version in versions))
+
+
+def image(pixels: np.ndarray, side: int = 256) -> Picture:
+    """Encode an image (uint8, height × width × 3), made smaller where it is larger than `side`."""
+    picture = Image.fromarray(np.ascontiguousarray(pixels))
+    if np.array_equal(pixels[..., :1].repeat(pixels.shape[-1], -1), pixels):
+        picture = picture.convert("L")
+    if max(picture.size) > side:
+        picture.thumbnail((side, side))
+        if (
+            picture.mode == "RGB"
+        ):  # halves the size; the octree is ten times faster than the default
+            picture = picture.quantize(256, method=Image.Quantize.FASTOCTREE)
+    file = io.BytesIO()
+    picture.save(file, "PNG", optimize=True)
+    uri = "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
+    width, height = picture.size
+    scale = _SHOWN / max(width, height)
+    if scale > 1:  # whole multiples keep every pixel square
+        scale = int(scale)
+    shown = max(1, round(width * scale)), max(1, round(height * scale))
+    return Picture(*shown, uri=uri, pixelated=scale > 1)
+
+
+def _traces(original: np.ndarray, versions: np.ndarray, _side: int) -> Strip:
+    everything = np.concatenate([original.ravel(), versions.ravel()])
+    finite = everything[np.isfinite(everything)]
+    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
+    return Strip(trace(original, low, high), tuple(trace(v, low, high) for v in versions))
+
+
+def trace(series: np.ndarray, low: float, high: float) -> Picture:
+    """Draw a series (channels × length) as one line a channel, between two common ends."""
+    length = series.shape[-1]
+    index = np.unique(np.linspace(0, length - 1, min(length, _POINTS)).round().astype(int))
+    x = 1 + (_WIDTH - 2) * index / max(length - 1, 1)
+    values = np.nan_to_num(series[..., index].astype(float), nan=low, posinf=high, neginf=low)
+    y = 2 + (_HEIGHT - 4) * (high - values) / ((high - low) or 1.0)
+    lines = tuple(" ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, row, strict=True)) for row in y)
+    return Picture(_WIDTH, _HEIGHT, lines=lines)

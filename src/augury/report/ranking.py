@@ -1,0 +1,184 @@
+"""The page of a ranking, and its shorter form for notebooks."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Any
+
+import numpy as np
+
+from augury.report import findings, verdict
+from augury.report.heat import HeatMap, heat_map
+from augury.report.intervals import Chart, Interval, interval_chart
+from augury.report.page import asset, render, render_page
+from augury.report.pictures import Strip, strips
+from augury.report.words import INTERVAL, TONES, Unit, count, duration
+from augury.results import Ranking, Row
+
+
+def to_html(ranking: Ranking) -> str:
+    """Write a ranking as one self-contained page."""
+    name = str(ranking.dataset.get("name", "the data"))
+    stem = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") or "data"
+    return render_page(
+        "ranking.html",
+        ranking.to_json(),
+        title=f"Augmentations ranked on {name}",
+        file_name=f"ranking-{stem}.json",
+        **_shared(ranking),
+        findings=findings.find(ranking),
+        gallery=_gallery(ranking),
+        no_gallery=no_gallery(ranking),
+        heat=_heat(ranking),
+        no_heat=no_classes(ranking),
+        paste=paste(ranking),
+        not_pasted=not_pasted(ranking),
+        facts=facts(ranking),
+    )
+
+
+def to_fragment(ranking: Ranking) -> str:
+    """Write the verdict, the chart and the table for a notebook; no script, styles of its own."""
+    return render("fragment.html", style=asset("parts.css"), **_shared(ranking))
+
+
+def _shared(ranking: Ranking) -> dict[str, Any]:
+    text = verdict.sentences(ranking)
+    return {
+        "lead": text[0],
+        "rest": text[1:],
+        "caution": verdict.caution(ranking),
+        "tally": verdict.tally(ranking),
+        "tones": TONES,
+        "interval": INTERVAL,
+        "chart": _chart(ranking) if ranking.rows else None,
+        "rows": ranking.rows,
+        "baseline": ranking.baseline,
+        "unit": Unit.of(ranking),
+        # Several fragments may share a notebook, so their ids must differ.
+        "uid": "a" + hashlib.sha256(ranking.to_json().encode("utf-8", "replace")).hexdigest()[:8],
+    }
+
+
+def _chart(ranking: Ranking) -> Chart:
+    unit = Unit.of(ranking)
+    intervals = [
+        Interval(
+            row.augmentation,
+            row.gain,
+            row.low,
+            row.high,
+            TONES[row.verdict],
+            unit.signed(row.gain),
+            f"{row.augmentation}: {unit.gain(row.gain)}, "
+            f"{INTERVAL} {unit.span(row.low, row.high)}, {row.verdict}",
+        )
+        for row in ranking.rows
+    ]
+    return interval_chart(
+        intervals,
+        f"Gain in {unit.name} over no augmentation",
+        f"{count(len(intervals), 'candidate')} from best to worst, each with its {INTERVAL}; "
+        f"first {intervals[0].title}. The table holds the same numbers.",
+        lambda value, digits: Unit(unit.name, digits).signed(value),
+    )
+
+
+def _gallery(ranking: Ranking) -> list[tuple[Row, tuple[Strip, ...]]]:
+    if no_gallery(ranking) or ranking.gallery is None:
+        return []
+    drawn = strips(ranking.gallery)
+    return [(row, drawn[row.augmentation]) for row in ranking.rows if row.augmentation in drawn]
+
+
+def no_gallery(ranking: Ranking) -> str:
+    """Say why there are no pictures; empty where there are some."""
+    if ranking.dataset.get("kind") == "vector":
+        return "Rows of a table have no pictures."
+    if ranking.gallery is None or not ranking.gallery.versions:
+        return "No pictures came with this ranking; its JSON does not hold them."
+    return ""
+
+
+def _heat(ranking: Ranking) -> HeatMap | None:
+    if no_classes(ranking):
+        return None
+    unit, names = Unit.of(ranking), class_names(ranking)
+    rows = [row for row in ranking.rows if row.per_class]
+    values = np.array([[row.per_class.get(name, np.nan) for name in names] for row in rows])
+    column = {name: j for j, name in enumerate(names)}
+    flagged = {(i, column[n]) for i, row in enumerate(rows) for n, _ in findings.hurt_classes(row)}
+    return heat_map([row.augmentation for row in rows], names, values, unit.signed, flagged)
+
+
+def class_names(ranking: Ranking) -> list[str]:
+    """Give the classes in the order of the data, then any that only the gains know."""
+    known = [str(name) for name in ranking.dataset.get("classes") or ()]
+    seen = {name for row in ranking.rows for name in row.per_class}
+    ordered = [name for name in known if name in seen]
+    return [*ordered, *sorted(seen - set(ordered))]
+
+
+def no_classes(ranking: Ranking) -> str:
+    """Say why there is no effect by class; empty where there is one."""
+    if any(row.per_class for row in ranking.rows):
+        return ""
+    if ranking.dataset.get("classes") is None:
+        return "The target is a real value, so there are no classes to look at one by one."
+    return "No gains by class came with this ranking."
+
+
+def paste(ranking: Ranking) -> list[tuple[str, str]]:
+    """Give what a reader may want to copy, each with its name."""
+    lines = []
+    best = ranking.best()
+    if best is not None:
+        imports = ", imports=True" if "sampled(" in best.augmentation else ""
+        spec = json.dumps(best.augmentation, ensure_ascii=False)
+        lines.append(("The best candidate, as a spec", best.augmentation))
+        lines.append(("The same in Python", f"augury.parse({spec}{imports})"))
+    if ranking.command:
+        lines.append(("The command to repeat this ranking", ranking.command))
+    return lines
+
+
+def not_pasted(ranking: Ranking) -> list[str]:
+    """Say what there is not to copy, and why."""
+    missing = []
+    if ranking.best() is None:
+        missing.append("No candidate is known to help, so there is none to copy.")
+    if not ranking.command:
+        missing.append(
+            "The ranking was made in Python: repeat it by augury.rank on the same data with "
+            f"score={ranking.score!r}, versions={ranking.versions} and seed={ranking.seed}."
+        )
+    return missing
+
+
+def facts(ranking: Ranking) -> list[tuple[str, str]]:
+    """Give how the ranking was computed, name and value."""
+    data, unit = ranking.dataset, Unit.of(ranking)
+    base = ranking.baseline
+    classes = data.get("classes")
+    entries = [
+        ("Data", str(data.get("name", "unknown"))),
+        ("Kind", str(data.get("kind", "unknown"))),
+        ("Examples", f"{data['examples']:,}" if "examples" in data else "unknown"),
+        ("Shape of one", " × ".join(str(s) for s in data.get("shape") or ()) or "unknown"),
+        ("Classes", "none: a real-valued target" if classes is None else f"{len(classes):,}"),
+        ("Score", ranking.score.replace("-", " ")),
+        ("Features", ranking.features),
+        (
+            "Without augmentation",
+            f"{unit.plain(base.score)} {unit.name} "
+            f"({INTERVAL} {unit.plain(base.low)} to {unit.plain(base.high)})",
+        ),
+        ("Versions of each example", f"{ranking.versions:,}"),
+        ("Seed", str(ranking.seed)),
+        ("Time", duration(ranking.seconds)),
+        ("Command", ranking.command or "none: made in Python"),
+    ]
+    notes = [str(note) for note in data.get("notes") or ()]
+    return [*entries, ("Notes", "; ".join(notes) or "none: the data were used as they came")]

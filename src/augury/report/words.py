@@ -1,0 +1,89 @@
+"""How numbers are said: the unit of a score, and how many digits are worth printing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from augury.results import Ranking
+
+TONES = {"helps": "helps", "can't tell": "unsure", "hurts": "hurts"}
+"""The style name of each verdict, for classes in the page."""
+
+INTERVAL = "95\u00a0% interval"
+"""The space must not break: a line should not begin with a per cent sign."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The name of what is measured, and the digits that its intervals justify."""
+
+    name: str
+    digits: int
+
+    @classmethod
+    def of(cls, ranking: Ranking) -> Unit:
+        """Read the unit off a ranking: the last digit printed is that of a typical half-width."""
+        name, fewest, most = _unit(ranking.score)
+        widths = [(row.high - row.low) / 2 for row in ranking.rows]
+        widths = [w for w in widths if math.isfinite(w) and w > 0]
+        wanted = math.ceil(-math.log10(float(np.median(widths)))) if widths else fewest
+        return cls(name, min(max(wanted, fewest), most))
+
+    def plain(self, value: float) -> str:
+        """Write a number without a sign of its own: ``0.431``."""
+        return self.signed(value).removeprefix("+")
+
+    def signed(self, value: float) -> str:
+        """Write a difference: ``+0.021``, ``−0.004``, ``0.000``."""
+        if not math.isfinite(value):
+            return "unknown"
+        text = f"{value:+.{self.digits}f}"
+        if float(text) == 0:
+            return text[1:]
+        return text.replace("-", "−")
+
+    def gain(self, value: float) -> str:
+        """Write a difference with its unit: ``+0.021 alignment``, ``+1.3 points``."""
+        return f"{self.signed(value)} {self.name}"
+
+    def span(self, low: float, high: float) -> str:
+        """Write an interval: ``+0.018 to +0.024``."""
+        return f"{self._end(low)} to {self._end(high)}"
+
+    def _end(self, value: float) -> str:
+        """Write an interval's end: on which side of zero it lies must show, so digits may grow."""
+        for digits in range(self.digits, self.digits + 3):
+            text = Unit(self.name, digits).signed(value)
+            if text[0] != "0":
+                return text
+        return self.signed(0.0)
+
+
+def _unit(score: str) -> tuple[str, int, int]:
+    """Give a score's unit in words, with the fewest and the most digits to print."""
+    if score.endswith("points"):
+        return "points", 1, 3
+    return score.replace("-", " "), 3, 6
+
+
+def count(number: int, noun: str) -> str:
+    """Write a count: ``1 candidate``, ``5,000 examples``."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def listed(items: list[str], most: int = 4) -> str:
+    """Join names: ``a, b and c``; past `most`, ``a, b, c, d and 3 more``."""
+    if len(items) > most:
+        items = [*items[:most], f"{len(items) - most} more"]
+    return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
+
+
+def duration(seconds: float) -> str:
+    """Write a time: ``0.4 s``, ``41 s``, ``2 min 5 s``."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

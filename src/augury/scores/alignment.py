@@ -1,0 +1,34 @@
+"""The paper's score: how well the averaged kernel agrees with the labels."""
+
+from __future__ import annotations
+
+import torch
+
+from augury.augmentations.base import Augmentation
+from augury.scores.base import Score
+from augury.statistics.alignment import Alignment
+from augury.statistics.base import Estimate
+
+
+class AlignmentScore(Score):
+    """Kernel target alignment of K̄ with the labels (Section 5.1 of the paper)."""
+
+    name = "alignment"
+    centred = False
+    groups = 20
+
+    @torch.no_grad()
+    def evaluate(self, augmentation: Augmentation) -> Estimate:
+        statistic = Alignment(centred=self.centred, groups=self.groups)
+        targets = self.setting.data.targets()
+        for orbit, index in self.setting.orbits(augmentation, self.groups):
+            statistic.update(orbit, targets[index], index)
+            self.tick()
+        return statistic.result()
+
+
+class CentredAlignmentScore(AlignmentScore):
+    """The same with both kernels centred, which takes away what all classes share."""
+
+    name = "centred-alignment"
+    centred = True

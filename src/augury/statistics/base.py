@@ -1,0 +1,72 @@
+"""Statistics that add: sums over examples, from which a result and its error bars follow."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from augury.errors import AuguryError
+from augury.orbit import Orbit
+from augury.rng import mix
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number measured over examples, with its values when each group of them is left out.
+
+    Attributes
+    ----------
+    value
+        Over all examples.
+    replicates
+        ``(G,)``: without group g. Two estimates over the same examples have the same groups, so
+        their replicates are paired.
+    per_class
+        ``(C,)``, or empty.
+    """
+
+    value: float
+    replicates: Tensor
+    per_class: Tensor
+
+
+class Statistic(ABC):
+    """Sums over examples: streaming, merging and resuming are all addition.
+
+    A statistic's state is `sums`, a tuple of tensors that add; all its other attributes are
+    settings, which must agree where two are joined.
+    """
+
+    sums: tuple[Tensor, ...] | None = None
+
+    @abstractmethod
+    def update(self, orbit: Orbit, y: Tensor, index: Tensor) -> None:
+        """Add a batch: its orbit, its targets ``(b, C)`` and the examples' indices ``(b,)``."""
+
+    @abstractmethod
+    def result(self) -> Estimate:
+        """Turn the sums into the number they stand for."""
+
+    def __add__(self, other: Statistic) -> Self:
+        """Join the sums of two disjoint sets of examples."""
+        if type(self) is not type(other) or self._settings() != other._settings():
+            raise AuguryError("only statistics of one kind, with the same settings, can be added")
+        joined = copy.copy(self)
+        if self.sums is not None and other.sums is not None:
+            joined.sums = tuple(a + b for a, b in zip(self.sums, other.sums, strict=True))
+        else:
+            joined.sums = other.sums if self.sums is None else self.sums
+        return joined
+
+    def _settings(self) -> dict[str, object]:
+        return {name: value for name, value in vars(self).items() if name != "sums"}
+
+
+def group_of(index: Tensor, groups: int) -> Tensor:
+    """Assign each example to a group, by its index alone."""
+    return (mix(index.to(torch.int64)) & 0x7FFF_FFFF).remainder(groups)

@@ -1,0 +1,92 @@
+"""CSV and Parquet tables: there and back, and each way in which they can be bad."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from refusal import refused
+
+from augury.data import limits, load
+
+
+def save_table(frame: pd.DataFrame, path: Path) -> Path:
+    if path.suffix == ".parquet":
+        frame.to_parquet(path)
+    else:
+        frame.to_csv(path, index=False, sep="\t" if path.suffix == ".tsv" else ",")
+    return path
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.parquet"])
+def test_tables(name: str, tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {
+            "size": [1.0, 2.0, None, 4.0, 5.0, 6.0] * 5,
+            "kind": ["x", "y", None, "y", "x", "y"] * 5,
+            "species": ["owl", "ape"] * 15,
+            "id": [f"number {i}" for i in range(30)],
+            "flag": [True, False, True] * 10,
+        }
+    )
+    data = load(save_table(frame, tmp_path / name), label="species")
+    assert data.classes == ("ape", "owl")
+    assert data.shape == (4,)  # size, two of kind, flag
+    filled = frame["size"].fillna(frame["size"].mean()).to_numpy()
+    columns = [filled, frame["kind"] == "x", frame["kind"] == "y", frame["flag"]]
+    expected = np.column_stack([np.asarray(c, dtype=float) for c in columns])
+    expected = (expected - expected.mean(0)) / expected.std(0)
+    np.testing.assert_allclose(data.x.numpy(), expected, atol=1e-6)
+    notes = " | ".join(data.notes)
+    assert "one-hot: kind |" in notes
+    assert "dropped, of more than 20 distinct words or of no value: id |" in notes
+    assert "mean: size (5) |" in notes
+
+
+def test_columns_of_lists_are_dropped(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": [1.0, 2, 3, 4], "b": [[1], [2], [1], [2]], "y": [0, 1, 0, 1]})
+    data = load(save_table(frame, tmp_path / "t.parquet"), label="y")
+    assert data.shape == (1,)
+    assert "dropped" in data.notes[0]
+
+
+def test_a_table_with_a_real_target(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": np.arange(9.0), "price": np.linspace(0.5, 9.25, 9)})
+    data = load(save_table(frame, tmp_path / "t.csv"), label="price")
+    assert data.classes is None
+    assert abs(float(data.y.mean())) < 1e-12
+
+
+def test_bad_tables(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"width": [1.0, 2, 3, 4], "colour": ["a", "b", "a", "b"], "n": 3})
+    path = save_table(frame, tmp_path / "t.csv")
+    refused("which column|--label|width, colour and n", load, path)
+    refused(
+        "no column 'color'; did you mean colour?|width, colour and n", load, path, label="color"
+    )
+    refused("no column 'zzz'; its columns are", load, path, label="zzz")
+    save_table(pd.DataFrame({"id": [f"r{i}" for i in range(40)], "y": [0, 1] * 20}), path)
+    refused("no column of numbers|'y'|id", load, path, label="y")
+    save_table(pd.DataFrame({"a": [1.0, 2, 3, 4], "y": ["a", None, "b", "a"]}), path)
+    refused("1 labels are missing|example 1", load, path, label="y")
+    save_table(pd.DataFrame({"a": [1.0, np.inf, 3, 4], "y": [0, 1, 0, 1]}), path)
+    refused("1 values|NaN or infinite|example 1", load, path, label="y")
+    path.write_text("")
+    refused("t.csv cannot be read as a table", load, path, label="y")
+    path.write_text('a,b\n1,2\n1,2,3\n"')
+    refused("t.csv cannot be read as a table", load, path, label="y")
+    path.write_bytes(b"a,b\n\xff\xfe,2\n")
+    refused("t.csv cannot be read as a table", load, path, label="b")
+    parquet = tmp_path / "t.parquet"
+    parquet.write_bytes(b"PAR1 nothing")
+    refused("t.parquet cannot be read as a table", load, parquet, label="y")
+
+
+def test_a_parquet_file_that_promises_too_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = save_table(pd.DataFrame({"a": np.zeros(1000), "y": 0}), tmp_path / "t.parquet")
+    monkeypatch.setattr(limits, "MOST_BYTES", 10_000)
+    refused("t.parquet would take|above the limit", load, path, label="y")

@@ -1,4 +1,4 @@
-"""Slow, obvious twins of the formulas, written from the paper. Nothing here is imported from augury."""
+"""Slow, obvious twins of the formulas, written from the paper; nothing is imported from augury."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
+from scipy.special import stdtrit
 from torch import Tensor
 
 from augury.augmentations import Augmentation, default_augmentations, identity, parse
@@ -28,7 +29,6 @@ FEATURES: dict[str, Callable[[int], FeatureMap]] = {
 """Feature maps by name, each made from a seed."""
 
 _FIT_SAMPLE = 1000
-_T95 = {19: 2.093}  # Student's 97.5 % point by degrees of freedom
 
 
 def rank(
@@ -197,7 +197,7 @@ def _half_width(replicates: Tensor) -> float:
     groups = len(replicates)
     deviation = replicates.double() - replicates.double().mean()
     error = math.sqrt((groups - 1) / groups * float(deviation.square().sum()))
-    return _T95[groups - 1] * error
+    return float(stdtrit(groups - 1, 0.975)) * error
 
 
 class _Progress:

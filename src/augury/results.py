@@ -44,7 +44,7 @@ class Gallery:
     """Pictures for people: a few originals and some of their versions.
 
     Images are uint8 of shape ``(originals, versions, height, width, 3)``; series are floats of
-    shape ``(originals, versions, channels, length)``.
+    shape ``(originals, versions, channels, length)``. The originals themselves have one version.
     """
 
     originals: np.ndarray
@@ -94,7 +94,7 @@ class Ranking:
 
     def to_json(self) -> str:
         """Write as JSON."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
+        return json.dumps(self.to_dict(), indent=2) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Ranking:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -20,8 +22,33 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(rank)
-app.command()(augmentations)
+
+
+def _stop(message: str, code: int) -> NoReturn:
+    print(" ".join(message.split()), file=sys.stderr)
+    sys.exit(code)
+
+
+def command(function: Callable[..., None]) -> None:
+    """Add a command that ends in one line on bad input (exit 2) or when interrupted (exit 130)."""
+
+    @functools.wraps(function)
+    def guarded(*args: object, **kwargs: object) -> None:
+        try:
+            function(*args, **kwargs)
+        except AuguryError as error:
+            _stop(f"error: {error}", 2)
+        except KeyboardInterrupt:
+            _stop("interrupted: nothing was written", 130)
+        except BrokenPipeError:  # the reader of our output has left, as `head` does
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(1)
+
+    app.command()(guarded)
+
+
+command(rank)
+command(augmentations)
 
 
 def _version(wanted: bool) -> None:
@@ -40,18 +67,5 @@ def options(
 
 
 def main() -> None:
-    """Run the command line; exit 2 on bad input, 130 when interrupted."""
-    try:
-        app()
-    except AuguryError as error:
-        _stop(f"error: {error}", 2)
-    except KeyboardInterrupt:
-        _stop("interrupted: nothing was written", 130)
-    except BrokenPipeError:  # the reader of our output has left, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
-
-
-def _stop(message: str, code: int) -> None:
-    print(" ".join(message.split()), file=sys.stderr)
-    sys.exit(code)
+    """Run the command line."""
+    app()

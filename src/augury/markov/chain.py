@@ -112,7 +112,8 @@ class FiniteChain:
             return (self.step(x) + np.multiply.outer(self.rho, x.sum(0))) / (1 + self.beta)
 
         shape = (self.states, self.states)
-        return LinearOperator(  # type: ignore[call-arg]  # SciPy's annotation is its subclasses'
+        make: Any = LinearOperator  # its annotations are those of its subclasses
+        return make(
             shape=shape, matvec=right, rmatvec=left, matmat=right, rmatmat=left, dtype=np.float64
         )
 

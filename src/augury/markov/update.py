@@ -91,9 +91,8 @@ class UpdatedKernel(ChainKernel):
         def solve(x: np.ndarray) -> np.ndarray:
             return self.old.chain.solve(x.ravel() * root, method=self.old.method).x / root
 
-        undo = LinearOperator(  # type: ignore[call-arg]  # SciPy's annotation is its subclasses'
-            shape=(states, states), matvec=solve, dtype=np.float64
-        )
+        make: Any = LinearOperator  # its annotations are those of its subclasses
+        undo = make(shape=(states, states), matvec=solve, dtype=np.float64)
         start = np.random.default_rng(0).normal(size=states)
         top: Any = eigsh  # its tolerance is annotated as a whole number
         largest = top(change, 1, M=before, Minv=undo, v0=start, tol=1e-4, return_eigenvectors=False)

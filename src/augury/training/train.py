@@ -94,7 +94,9 @@ def _versions(
 
 
 @torch.no_grad()
-def _test(model: Grouped, data: Dataset, members: int, device: torch.device) -> tuple[Tensor, Tensor]:
+def _test(
+    model: Grouped, data: Dataset, members: int, device: torch.device
+) -> tuple[Tensor, Tensor]:
     model.eval()
     right = torch.zeros(members, device=device)
     entropy = torch.zeros(members, device=device)

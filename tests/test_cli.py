@@ -1,0 +1,271 @@
+"""The command line as a person meets it: real processes where it matters, in-process elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import struct
+import subprocess
+import sys
+import time
+import zlib
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from augury.cli.main import main
+
+PROGRAM = [sys.executable, "-m", "augury"]
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Run `augury …` in this process, in an empty folder: exit code, output, errors."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["augury", *map(str, arguments)])
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = stop.code or 0
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+def refused(result, *words):
+    """One line on standard error, a non-zero exit, nothing else."""
+    code, out, err = result
+    assert code == 2, (code, out, err)
+    assert len(err.strip().splitlines()) == 1
+    assert err.startswith("error: ")
+    assert "Traceback" not in out + err
+    for word in words:
+        assert word in err, err
+    return err
+
+
+FAST = ("--score", "alignment", "--max-examples", "200")
+
+
+def test_rank_prints_a_table_and_writes_its_files(run, tmp_path):
+    code, out, err = run(
+        "rank", "digits", "-a", "rotation(10)", "-a", "flips >> noise(0.1)", *FAST,
+        "--json", "out.json", "--report", "out.html",
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    assert "rotation(10)" in out
+    assert "200 of 1,797 examples" in out
+    data = json.loads((tmp_path / "out.json").read_text())
+    assert {row["augmentation"] for row in data["rows"]} == {"rotation(10)", "flips >> noise(0.1)"}
+    assert data["command"].startswith("augury rank digits -a 'rotation(10)'")
+    assert (tmp_path / "out.html").read_text().startswith("<!doctype html>")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["out.html", "out.json"]
+
+
+def test_specs_from_a_file_and_a_markdown_report(run, tmp_path):
+    (tmp_path / "specs.txt").write_text("rotation(10)  # mild\n\nblur(0.5,2.0)\n")
+    code, _, err = run(
+        "rank",
+        "digits",
+        "--augmentations",
+        "specs.txt",
+        *FAST,
+        "--report",
+        "r.md",
+        "--json",
+        "r.json",
+    )
+    assert (code, err) == (0, "")
+    rows = json.loads((tmp_path / "r.json").read_text())["rows"]
+    assert {row["augmentation"] for row in rows} == {"rotation(10)", "blur(0.5,2.0)"}
+    assert "rotation(10)" in (tmp_path / "r.md").read_text()
+
+
+def test_version_help_and_families(run):
+    assert run("--version")[1].startswith("augury 0.")
+    code, out, _ = run("augmentations")
+    assert code == 0
+    assert "scaling(low=0.9, high=1.1)" in out
+    assert "chain(" in out or "sampled(" in out
+    code, out, _ = run("rank", "--help")
+    assert code == 0
+    assert "--max-examples" in out
+
+
+def png(path, shade, size=(8, 8)):
+    Image.new("RGB", size, (shade, 40, 90)).save(path)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    root = tmp_path / "pictures"
+    for name, shade in (("cat", 20), ("dog", 200)):
+        (root / name).mkdir(parents=True)
+        for k in range(12):
+            png(root / name / f"{k}.png", shade + k)
+    return root
+
+
+class TestBadInput:
+    def test_missing_file(self, run):
+        refused(run("rank", "nowhere.npz"), "there is no file or folder nowhere.npz")
+
+    def test_unknown_name(self, run):
+        refused(run("rank", "digit"), "digits")
+
+    def test_empty_folder(self, run, tmp_path):
+        (tmp_path / "empty").mkdir()
+        refused(run("rank", "empty"), "empty")
+
+    def test_corrupt_image_is_named_and_can_be_skipped(self, run, folder):
+        (folder / "cat" / "3.png").write_bytes(b"not a picture")
+        refused(run("rank", folder, *FAST), "3.png", "--skip-bad")
+        code, out, _ = run("rank", folder, "-a", "rotation(5)", *FAST, "--skip-bad")
+        assert code == 0
+        assert "3.png" in out
+
+    def test_huge_image(self, run, folder):
+        def chunk(kind, body):
+            return (
+                struct.pack(">I", len(body))
+                + kind
+                + body
+                + struct.pack(">I", zlib.crc32(kind + body))
+            )
+
+        header = struct.pack(">IIBBBBB", 50_000, 50_000, 8, 0, 0, 0, 0)
+        body = (
+            chunk(b"IHDR", header)
+            + chunk(b"IDAT", zlib.compress(b"\0" * 100))
+            + chunk(b"IEND", b"")
+        )
+        (folder / "dog" / "big.png").write_bytes(b"\x89PNG\r\n\x1a\n" + body)
+        refused(run("rank", folder, *FAST), "big.png", "50,000")
+
+    def test_npz_with_a_pickle(self, run, tmp_path):
+        np.savez(tmp_path / "p.npz", x=np.array([{"a": 1}], dtype=object), y=np.array([0]))
+        refused(run("rank", "p.npz"), "p.npz", "pickle")
+
+    def save(self, tmp_path, x, y):
+        np.savez(tmp_path / "d.npz", x=x, y=y)
+
+    def test_labels_of_the_wrong_length(self, run, tmp_path):
+        self.save(tmp_path, np.zeros((6, 8, 8), np.uint8), np.arange(5) % 2)
+        refused(run("rank", "d.npz"), "6", "5")
+
+    def test_one_class_only(self, run, tmp_path):
+        self.save(tmp_path, np.zeros((6, 8, 8), np.uint8), np.zeros(6, int))
+        refused(run("rank", "d.npz"), "one class")
+
+    def test_a_class_with_one_example(self, run, tmp_path):
+        self.save(tmp_path, np.zeros((6, 8, 8), np.uint8), np.array([0, 0, 0, 1, 1, 2]))
+        refused(run("rank", "d.npz"), "2", "one example")
+
+    @pytest.mark.parametrize("value", [np.nan, np.inf])
+    def test_values_that_are_no_numbers(self, run, tmp_path, value):
+        x = np.random.default_rng(0).random((6, 8, 8))
+        x[4, 2, 2] = value
+        self.save(tmp_path, x, np.arange(6) % 2)
+        refused(run("rank", "d.npz"), "4")
+
+    def test_mixed_sizes(self, run, folder):
+        png(folder / "cat" / "wide.png", 9, (20, 8))
+        refused(run("rank", folder, *FAST), "--size")
+        code, _, _ = run("rank", folder, "-a", "rotation(5)", *FAST, "--size", "12")
+        assert code == 0
+
+    def test_unknown_spec(self, run):
+        refused(run("rank", "digits", "-a", "rotatoin(3)"), "did you mean rotation?")
+
+    def test_device_without_cuda(self, run):
+        import torch
+
+        if torch.cuda.is_available():
+            pytest.skip("this machine has CUDA")
+        refused(run("rank", "digits", "--device", "cuda"), "no CUDA here")
+
+    def test_unwritable_paths_are_said_before_the_work(self, run, tmp_path):
+        refused(run("rank", "digits", "--json", "no/such/folder.json"), "does not exist")
+        refused(run("rank", "digits", "--json", tmp_path), "it is a folder")
+        refused(run("rank", "digits", "--report", "page.pdf"), "ends in .html or .md")
+        if os.geteuid() != 0:  # root may write anywhere
+            (tmp_path / "shut").mkdir(mode=0o500)
+            refused(run("rank", "digits", "--json", "shut/a.json"), "Permission denied")
+        refused(run("rank", "digits", "--json", "/proc/a.json"), "cannot write /proc/a.json")
+
+    def test_empty_list_of_specs(self, run, tmp_path):
+        (tmp_path / "none.txt").write_text("# nothing\n")
+        refused(run("rank", "digits", "--augmentations", "none.txt"), "holds no augmentation")
+        refused(run("rank", "digits", "--augmentations", "gone.txt"), "No such file")
+
+    def test_table_without_label(self, run, tmp_path):
+        (tmp_path / "t.csv").write_text("a,b,kind\n1,2,x\n3,4,y\n" * 4)
+        refused(run("rank", "t.csv"), "--label", "kind")
+        code, out, _ = run("rank", "t.csv", "--label", "kind", "--score", "alignment")
+        assert code == 0
+        assert "vector data" in out
+
+    def test_negative_examples(self, run):
+        refused(run("rank", "digits", "--max-examples", "-3"), "0 (all) or more")
+
+
+class TestNothingHalfWritten:
+    def test_full_disk(self, tmp_path):
+        """A tmpfs of 16 KiB where we may mount one, else a limit on the size of files."""
+        disk = tmp_path / "small"
+        disk.mkdir()
+        old = disk / "page.html"
+        mounted = (
+            subprocess.run(
+                ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(disk)], capture_output=True
+            ).returncode
+            == 0
+            if os.geteuid() == 0
+            else False
+        )
+        try:
+            old.write_text("the page before")
+
+            def limit():
+                if not mounted:
+                    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+                    resource.setrlimit(resource.RLIMIT_FSIZE, (16384, 16384))
+
+            done = subprocess.run(
+                [*PROGRAM, "rank", "digits", "-a", "rotation(5)", *FAST, "--report", str(old)],
+                capture_output=True, text=True, preexec_fn=limit,
+            )  # fmt: skip
+            assert done.returncode == 2
+            assert done.stderr.strip().startswith(f"error: cannot write {old}: ")
+            assert len(done.stderr.strip().splitlines()) == 1
+            assert old.read_text() == "the page before"
+            assert [p.name for p in disk.iterdir()] == ["page.html"]
+        finally:
+            if mounted:
+                subprocess.run(["umount", str(disk)], check=True)
+
+    def test_interrupt_leaves_no_file(self, tmp_path):
+        np.savez(
+            tmp_path / "d.npz",
+            x=np.random.default_rng(0).integers(0, 256, (20000, 28, 28), dtype=np.uint8),
+            y=np.arange(20000) % 10,
+        )
+        process = subprocess.Popen(
+            [*PROGRAM, "rank", "d.npz", "--max-examples", "0", "--score", "alignment",
+             "--json", "o.json", "--report", "o.html"],
+            cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        time.sleep(6)
+        assert process.poll() is None, "it ended before it could be interrupted"
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        assert process.returncode == 130
+        assert err.strip() == "interrupted: nothing was written"
+        assert [p.name for p in tmp_path.iterdir()] == ["d.npz"]

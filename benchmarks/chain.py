@@ -259,9 +259,9 @@ def main() -> None:
         return
     results: dict[str, list[dict]] = {}
     for case, torus in plan(options.quick):
-        slow = case in ("pydtmc", "scipy")
-        limit = 60 if options.quick else 300
-        found = repeated(case, torus, limit, 1 if slow or options.quick else 5)
+        once = options.quick or case in ("pydtmc", "scipy")
+        limit = 240 if case == "pydtmc" else 60
+        found = repeated(case, torus, limit, 1 if once else 3)
         results.setdefault(case, []).append(found)
         show(case, found)
     top, ours, peer = results["kernel"][-1], results["augury"][0], results["pydtmc"][0]

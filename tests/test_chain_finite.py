@@ -125,6 +125,18 @@ def test_large_chain_solves_without_factors():
     np.testing.assert_array_equal(one, chain.solve(columns, method="cg", workers=3).x)
 
 
+def test_a_chain_that_hardly_ever_restarts_goes_on_in_double():
+    n, beta = 1200, 1e7
+    shift = np.roll(np.eye(n), 1, axis=1)
+    chain = FiniteChain([(shift + shift.T) / 2], [beta], np.eye(n)[0])
+    exact = chain.solve(chain.rho, method="direct").x
+    found = chain.solve(chain.rho, method="cg", tol=1e-6)
+    assert found.error <= 1e-6
+    assert np.abs(found.x - exact).sum() <= 2e-6
+    with pytest.raises(AuguryError, match=r"cg stopped at a relative error of .* method='direct'"):
+        chain.solve(chain.rho, method="cg", tol=1e-13)
+
+
 def test_a_good_first_guess_saves_products():
     chain, *_ = a_chain(5, 12, reversible=True)
     cold = chain.solve(chain.rho, method="cg")

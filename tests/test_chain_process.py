@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from reference_chain import random_stochastic, stationary, total_variation
 from refusal import refused
-from scipy.stats import chisquare
+from scipy.stats import chisquare, combine_pvalues
 
 from augury.augmentations import parse
 from augury.markov import FiniteChain, sample, stream, walk
@@ -22,7 +22,7 @@ def fifty_states():
 
 def test_exact_draws_pass_a_chi_square_test_at_every_start():
     chain, matrices = fifty_states()
-    least = 1.0
+    found = []
     for start in range(50):
         law = stationary(matrices, [2, 1], np.eye(50)[start])
         drawn = sample(chain, np.full(100_000, start), seed=start)
@@ -31,8 +31,9 @@ def test_exact_draws_pass_a_chi_square_test_at_every_start():
         observed = np.append(counts[likely], counts[~likely].sum())
         expected = np.append(law[likely], law[~likely].sum()) * 100_000
         cells = expected > 0
-        least = min(least, chisquare(observed[cells], expected[cells]).pvalue)
-    assert least * 50 > 1e-3  # the least of fifty
+        found.append(chisquare(observed[cells], expected[cells]).pvalue)
+    assert min(found) * 50 > 1e-2  # the least of fifty
+    assert combine_pvalues(found).pvalue > 1e-2  # and all together
 
 
 def test_draws_round_examples_drawn_by_rho_follow_pi():

@@ -16,7 +16,13 @@ from torch import Tensor
 from augury.augmentations import Augmentation, default_augmentations, identity, parse
 from augury.data import Dataset, as_dataset
 from augury.errors import AuguryError
-from augury.features import FeatureMap, Flatten, FourierFeatures
+from augury.features import (
+    FeatureMap,
+    Flatten,
+    FourierFeatures,
+    GradientFeatures,
+    PatchFeatures,
+)
 from augury.results import Baseline, Gallery, Ranking, Row
 from augury.rng import Rng
 from augury.scores import SCORES, Setting
@@ -25,6 +31,9 @@ from augury.statistics.base import Estimate
 FEATURES: dict[str, Callable[[int], FeatureMap]] = {
     "fourier": lambda seed: FourierFeatures(1024, seed=seed),
     "flatten": lambda seed: Flatten(),
+    "patches": lambda seed: PatchFeatures(seed=seed),
+    "patches2": lambda seed: PatchFeatures(layers=2, seed=seed),
+    "gradient": lambda seed: GradientFeatures(seed=seed),
 }
 """Feature maps by name, each made from a seed."""
 
@@ -36,8 +45,8 @@ def rank(
     y: Any = None,
     augmentations: Iterable[str | Augmentation] | None = None,
     *,
-    score: str = "alignment",
-    features: str | FeatureMap = "fourier",
+    score: str = "trial",
+    features: str | FeatureMap | None = None,
     versions: int = 8,
     max_examples: int | None = 5000,
     seed: int = 0,
@@ -45,6 +54,7 @@ def rank(
     kind: str | None = None,
     name: str = "data",
     batch_size: int | None = None,
+    budget: float | None = None,
     progress: Callable[[int, int, str], None] | None = None,
     command: str = "",
 ) -> Ranking:
@@ -58,9 +68,10 @@ def rank(
         Candidates, as augmentations or specs such as ``"rotation(15)"``; by default those that
         suit the kind of data.
     score
-        ``"alignment"`` (the paper's) or ``"centred-alignment"``.
+        ``"trial"`` (a small network briefly trained with each), ``"alignment"`` (the paper's),
+        ``"centred-alignment"``, ``"ridge"`` or ``"kernel-ridge"``.
     features
-        The feature map, by name or as an object.
+        The feature map of a score that uses one, by name or as an object.
     versions
         How many versions of each example are looked at; finite families use all of theirs.
     max_examples
@@ -76,6 +87,9 @@ def rank(
     batch_size
         Examples at a time; chosen from the number of versions by default, and without effect on
         the result.
+    budget
+        About how many seconds the trial may take: all candidates are screened, then the leaders
+        tried again; by default as long as a whole trial takes.
     progress
         Called with (done, total, candidate) as work goes on.
     command
@@ -94,21 +108,22 @@ def rank(
     candidates = _candidates(augmentations, data)
     if score not in SCORES:
         raise AuguryError(f"no score is called {score!r}; the scores: {', '.join(SCORES)}")
+    if budget is not None and score != "trial":
+        raise AuguryError(f"a budget is for the trial score, and the score is {score!r}")
+    if budget is not None and not budget > 0:
+        raise AuguryError(f"a budget is a number of seconds over 0, not {budget}")
     if versions < 1:
         raise AuguryError(f"versions must be 1 or more, not {versions}")
     where = resolve_device(device)
-    phi = _fit(features, data, where, seed)
-    setting = Setting(data, phi, versions, seed, where, batch_size=batch_size)
+    features = features or SCORES[score].default_features
+    phi = None if features is None else _fit(features, data, where, seed)
+    setting = Setting(data, phi, versions, seed, where, batch_size=batch_size, budget=budget)
 
     bar = _Progress(progress)
     scorer = SCORES[score](setting, bar.tick)
-    bar.total = scorer.ticks * (1 + len(candidates))
-    bar.label = "no augmentation"
-    base = scorer.evaluate(identity())
-    rows = []
-    for candidate in candidates:
-        bar.label = repr(candidate)
-        rows.append(_row(repr(candidate), scorer.evaluate(candidate), base, data))
+    bar.total = scorer.ticks(1 + len(candidates))
+    base, *found = scorer.evaluate_all([identity(), *candidates])
+    rows = [_row(repr(a), e, base, data) for a, e in zip(candidates, found, strict=True)]
     rows.sort(key=lambda row: -row.gain)
     half = _half_width(base.replicates)
     return Ranking(
@@ -116,7 +131,7 @@ def rank(
         baseline=Baseline(base.value, base.value - half, base.value + half),
         dataset=describe(data),
         score=score,
-        features=phi.describe(),
+        features=scorer.describe(),
         seed=seed,
         versions=versions,
         seconds=round(time.perf_counter() - started, 3),
@@ -183,7 +198,7 @@ def _fit(features: str | FeatureMap, data: Dataset, device: torch.device, seed: 
 
 def _row(spec: str, found: Estimate, base: Estimate, data: Dataset) -> Row:
     gain = found.value - base.value
-    half = _half_width(found.replicates - base.replicates)
+    half = math.hypot(_half_width(found.replicates - base.replicates), 1.96 * found.doubt)
     low, high = gain - half, gain + half
     verdict = "helps" if low > 0 else "hurts" if high < 0 else "can't tell"
     named: dict[str, float] = {}

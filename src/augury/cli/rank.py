@@ -35,8 +35,21 @@ def rank(
         Path | None,
         typer.Option(metavar="FILE", help="A file with candidates, one spec a line."),
     ] = None,
-    score: Annotated[str, typer.Option(help="alignment or centred-alignment.")] = "alignment",
-    features: Annotated[str, typer.Option(help="The feature map: fourier or flatten.")] = "fourier",
+    score: Annotated[
+        str,
+        typer.Option(
+            help="trial (a small network briefly trained with each), ridge, kernel-ridge, "
+            "alignment (the paper's) or centred-alignment."
+        ),
+    ] = "trial",
+    features: Annotated[
+        str | None,
+        typer.Option(help="For a closed-form score: patches, gradient, fourier or flatten."),
+    ] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(help="Seconds for the trial: screen all candidates, then retry the leaders."),
+    ] = None,
     versions: Annotated[int, typer.Option(help="Versions of each example to look at.")] = 8,
     max_examples: Annotated[
         int, typer.Option(help="Use at most so many examples, each class in proportion; 0: all.")
@@ -102,6 +115,7 @@ def rank(
             score=score,
             features=features,
             versions=versions,
+            budget=budget,
             max_examples=None,
             seed=seed,
             device=where,

@@ -2,6 +2,15 @@
 
 from augury.features.base import FeatureMap
 from augury.features.fourier import FourierFeatures
+from augury.features.gradient import GradientFeatures
+from augury.features.patches import PatchFeatures
 from augury.features.simple import Flatten, Layer
 
-__all__ = ["FeatureMap", "Flatten", "FourierFeatures", "Layer"]
+__all__ = [
+    "FeatureMap",
+    "Flatten",
+    "FourierFeatures",
+    "GradientFeatures",
+    "Layer",
+    "PatchFeatures",
+]

@@ -13,17 +13,17 @@ from augury.markov.checks import Csr
 if TYPE_CHECKING:
     from augury.markov.chain import FiniteChain
 
-_ROUNDS = 30
 _SINGLE = 1e-4
 """How far one round in single precision brings the residual down, well above its rounding."""
+
+Undo = Callable[[np.ndarray], np.ndarray]
+"""A preconditioner: an approximate inverse, applied."""
 
 Solver = Callable[[np.ndarray, np.ndarray | None], tuple[np.ndarray, int, float]]
 """From a right-hand side and a first guess to the solution, the products taken and the error."""
 
 
-def conjugate_gradients(
-    chain: FiniteChain, tol: float, undo: Callable[[np.ndarray], np.ndarray] | None = None
-) -> Solver:
+def conjugate_gradients(chain: FiniteChain, tol: float, undo: Undo | None = None) -> Solver:
     """Give a solver of x((1+β)I − A) = c for one c, to a relative ℓ1 error of `tol`.
 
     In u = xΠ₀⁻¹ the system is ((1+β)I − A)u = Π₀⁻¹c, and its matrix M is self-adjoint in the inner
@@ -35,37 +35,44 @@ def conjugate_gradients(
     chain.reversibility.require("conjugate gradients")
     pi0 = None if chain.reversibility.uniform else chain.reversibility.pi0
     a, shift = chain.A, 1 + chain.beta
-    single = pi0 is None and undo is None  # weights may need the range of double
-    dtype = np.float32 if single else np.float64
-    light = sp.csr_array((a.data.astype(dtype), a.indices, a.indptr), shape=a.shape)
-    if undo is None:
-        diagonal = shift - a.diagonal()
+    diagonal = shift - a.diagonal()
+
+    def at(dtype: type[np.floating]) -> tuple[Csr, Undo | None]:
+        same = sp.csr_array((a.data.astype(dtype, copy=False), a.indices, a.indptr), shape=a.shape)
+        if undo is not None or np.ptp(diagonal) == 0:  # a constant diagonal changes nothing
+            return same, undo
         inverse = (1 / diagonal).astype(dtype)
-        if np.ptp(diagonal) > 0:  # a constant one would change nothing
-            undo = lambda r: inverse * r  # noqa: E731  # one line, used once
+        return same, lambda r: inverse * r
+
+    # weights may need the range of double, and so may a chain that hardly ever restarts
+    precisions = [at(np.float64)]
+    if pi0 is None and undo is None:
+        precisions.insert(0, at(np.float32))
 
     def one(c: np.ndarray, start: np.ndarray | None) -> tuple[np.ndarray, int, float]:
         b = c if pi0 is None else c / pi0
-        u = np.zeros_like(b) if start is None else start / (1 if pi0 is None else pi0)
-        size, products = _mass(b, pi0) or 1.0, 0
-        residual, error = b.copy(), 1.0
+        size, products, left = _mass(b, pi0) or 1.0, 0, list(precisions)
+        u, residual, error = np.zeros_like(b), b, 1.0
         if start is not None:
+            u = start / (1 if pi0 is None else pi0)
             residual = b - (shift * u - a @ u)
             error = _mass(residual, pi0) / size
-        for _ in range(_ROUNDS):
-            if error <= tol:
-                break
-            enough = max(tol / error / 2, _SINGLE if single else 0.0)
+        while error > tol and left:
+            matrix, precondition = left[0]
+            enough = tol / error / 2
+            if matrix.dtype == np.float32:
+                enough = max(enough, _SINGLE)
             scale = error * size
-            change, steps = _round(
-                light, shift, undo, pi0, (residual / scale).astype(dtype), enough
-            )
-            u += scale * change.astype(np.float64)
-            residual = b - (shift * u - a @ u)
-            before, error = error, _mass(residual, pi0) / size
+            goal = (residual / scale).astype(matrix.dtype)
+            change, steps = _round(matrix, shift, precondition, pi0, goal, enough)
             products += steps + 1
-            if error > before / 2:  # rounding has the last word
-                break
+            closer = u + scale * change.astype(np.float64)
+            rest = b - (shift * closer - a @ closer)
+            after = _mass(rest, pi0) / size
+            if not after < error / 2:  # rounding has the last word: on to double, if not there yet
+                left.pop(0)
+            if after < error:
+                u, residual, error = closer, rest, after
         return (u if pi0 is None else u * pi0), products, float(error)
 
     return one
@@ -74,7 +81,7 @@ def conjugate_gradients(
 def _round(
     a: Csr,
     shift: float,
-    undo: Callable[[np.ndarray], np.ndarray] | None,
+    undo: Undo | None,
     pi0: np.ndarray | None,
     b: np.ndarray,
     tol: float,

@@ -27,6 +27,10 @@ SMALL = 1_000
 """Up to so many states the sparse factors cost less than iterating."""
 
 
+_ROUNDING = 1e-12
+"""No more than this is to be had of an iteration in double precision."""
+
+
 class Solution(NamedTuple):
     """What a solve gave.
 
@@ -88,10 +92,7 @@ def solve(
     columns = np.asarray(c, dtype=np.float64).reshape(chain.states, -1)
     if method == "direct":
         x = chain.factors.solve(columns, trans="T")
-        size = np.abs(columns).sum(0)
-        residual = np.abs(columns - chain.forward(x)).sum(0)
-        error = float(np.max(residual / np.where(size > 0, size, 1), initial=0))
-        return Solution(x.reshape(c.shape), error, 0, method)
+        return Solution(x.reshape(c.shape), residual(chain, columns, x), 0, method)
     one = conjugate_gradients(chain, tol) if method == "cg" else _power_series(chain, tol)
     guess = np.zeros((chain.states, 0)) if start is None else np.reshape(start, columns.shape)
     x, products, error = np.empty_like(columns), 0, 0.0
@@ -106,7 +107,19 @@ def solve(
     with ThreadPoolExecutor(workers or _cores()) as pool:
         for steps, bound in pool.map(column, range(columns.shape[1])):
             products, error = max(products, steps), max(error, bound)
+    if not error <= max(tol, _ROUNDING):
+        raise AuguryError(
+            f"{method} stopped at a relative error of {error:.1e} where {tol:.1e} was asked for "
+            f"(β = {chain.beta:g}); use method='direct' or a larger tol"
+        )
     return Solution(x.reshape(c.shape), error, products, method)
+
+
+def residual(chain: FiniteChain, c: np.ndarray, x: np.ndarray) -> float:
+    """Give ‖c − x((1+β)I − A)‖₁ / ‖c‖₁, which bounds the error of x; the worst column's."""
+    size = np.abs(c).sum(0)
+    left = np.abs(c - chain.forward(x)).sum(0)
+    return float(np.max(left / np.where(size > 0, size, 1), initial=0))
 
 
 def _power_series(chain: FiniteChain, tol: float) -> Solver:

@@ -15,7 +15,7 @@ from augury.markov.chain import FiniteChain
 from augury.markov.checks import Csr
 from augury.markov.conjugate import conjugate_gradients
 from augury.markov.kernel import ChainKernel
-from augury.markov.solve import SMALL, Solution
+from augury.markov.solve import SMALL, Solution, residual
 
 Route = Literal["auto", "series", "woodbury", "cg"]
 
@@ -61,11 +61,10 @@ class UpdatedKernel(ChainKernel):
         super().__init__(chain, method=old.method, tol=old.tol, workers=old.workers)
         self.old, self.change, self.bound = old, change, bound
         self.touched = np.flatnonzero(np.diff(change.indptr))
-        factored = old.method == "direct" or (old.method == "auto" and old.shape[0] <= SMALL)
-        self.factored = factored
+        self.factored = old.method == "direct" or (old.method == "auto" and chain.states <= SMALL)
         if route == "auto":
             few = len(self.touched) <= _FEW
-            route = "woodbury" if few else "series" if factored and bound <= 0.5 else "cg"
+            route = "woodbury" if few else "series" if self.factored and bound <= 0.5 else "cg"
         self.route = route
 
     @cached_property
@@ -105,10 +104,8 @@ class UpdatedKernel(ChainKernel):
         old = self._before(c).x if start is None else np.asarray(start, dtype=np.float64)
         by = {"series": self._series, "woodbury": self._woodbury, "cg": self._cg}[self.route]
         x, products = by(c.reshape(len(c), -1), old.reshape(len(c), -1))
-        size = np.abs(c).sum(0)
-        residual = np.abs(c - self.chain.forward(x.reshape(c.shape))).sum(0)
-        error = float(np.max(residual / np.where(size > 0, size, 1), initial=0))
-        return Solution(x.reshape(c.shape), error, products, self.route)
+        x = x.reshape(c.shape)
+        return Solution(x, residual(self.chain, c, x), products, self.route)
 
     def _before(self, c: np.ndarray) -> Solution:
         old = self.old

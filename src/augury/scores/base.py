@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -24,12 +24,13 @@ class Setting:
     """What all candidates are judged on, and how."""
 
     data: Dataset
-    phi: FeatureMap
+    phi: FeatureMap | None
     versions: int
     seed: int
     device: torch.device
     dtype: torch.dtype = torch.float32
     batch_size: int | None = None
+    budget: float | None = None
 
     @property
     def batches(self) -> int:
@@ -47,25 +48,35 @@ class Setting:
         for part in order.split(self._batch):
             x = self.data.batch(part, self.device, self.dtype)
             rng = Rng(self.seed, part.to(self.device))
+            assert self.phi is not None  # scores on features are given some
             yield Orbit.of(self.phi, augmentation, x, self.versions, rng), part
 
 
 class Score(ABC):
     """Judges candidates in one setting; higher is better.
 
-    `tick` is called `ticks` times for each candidate, for a progress bar.
+    `tick` is called `ticks(k)` times while k candidates are judged, for a progress bar.
     """
 
     name: str
+    default_features: str | None = "fourier"
+    """The feature map to use where none is named; None for a score that needs none."""
 
     def __init__(self, setting: Setting, tick: Callable[[], None] = lambda: None) -> None:
         self.setting, self.tick = setting, tick
 
-    @property
-    def ticks(self) -> int:
-        """How often `tick` is called for one candidate."""
-        return self.setting.batches
+    def ticks(self, candidates: int) -> int:
+        """How often `tick` is called while so many candidates are judged."""
+        return self.setting.batches * candidates
 
     @abstractmethod
     def evaluate(self, augmentation: Augmentation) -> Estimate:
         """Give a candidate's score, with replicates paired over candidates."""
+
+    def evaluate_all(self, augmentations: Sequence[Augmentation]) -> Iterator[Estimate]:
+        """Judge candidates in turn; a score that can judge them together overrides this."""
+        return map(self.evaluate, augmentations)
+
+    def describe(self) -> str:
+        """Say what candidates were judged with."""
+        return "" if self.setting.phi is None else self.setting.phi.describe()

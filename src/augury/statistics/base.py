@@ -28,11 +28,15 @@ class Estimate:
         their replicates are paired.
     per_class
         ``(C,)``, or empty.
+    doubt
+        The standard deviation of what no resampling of examples shows: how far what the number
+        stands for may lie from what it measures.
     """
 
     value: float
     replicates: Tensor
     per_class: Tensor
+    doubt: float = 0.0
 
 
 class Statistic(ABC):

@@ -27,14 +27,24 @@ class GroupedLinear(nn.Module):
 
 
 class _Split(nn.Module):
-    """Give each member its own row of features: ``(b, g·c, h, w)`` to ``(b, g, c·h·w)``."""
+    """Give each member its own row of features: ``(b, g·c, …)`` to ``(b, g, c·…)``."""
 
     def __init__(self, members: int) -> None:
         super().__init__()
         self.members = members
 
     def forward(self, x: Tensor) -> Tensor:
-        return x.unflatten(1, (self.members, -1)).flatten(2)
+        return x.view(len(x), self.members, -1)
+
+
+class _RowNorm(nn.BatchNorm1d):
+    """Batch norm of each member's features: ``(b, g, c)``."""
+
+    def __init__(self, members: int, features: int) -> None:
+        super().__init__(members * features)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return super().forward(input.flatten(1)).view_as(input)
 
 
 class _Residual(nn.Module):
@@ -54,8 +64,9 @@ def _block(g: int, inputs: int, outputs: int) -> list[nn.Module]:
     return [_conv(g, inputs, outputs), nn.BatchNorm2d(g * outputs), nn.ReLU()]
 
 
-def lenet(g: int, channels: int, side: tuple[int, int], classes: int) -> nn.Sequential:
+def lenet(g: int, shape: tuple[int, ...], classes: int) -> nn.Sequential:
     """Two convolutions (6 and 16) and three dense layers (120, 84, classes)."""
+    channels, height, width = shape
     return nn.Sequential(
         nn.Conv2d(g * channels, g * 6, 5, padding=2, groups=g),
         nn.ReLU(),
@@ -64,7 +75,7 @@ def lenet(g: int, channels: int, side: tuple[int, int], classes: int) -> nn.Sequ
         nn.ReLU(),
         nn.MaxPool2d(2),
         _Split(g),
-        GroupedLinear(g, 16 * (side[0] // 4) * (side[1] // 4), 120),
+        GroupedLinear(g, 16 * (height // 4) * (width // 4), 120),
         nn.ReLU(),
         GroupedLinear(g, 120, 84),
         nn.ReLU(),
@@ -72,13 +83,38 @@ def lenet(g: int, channels: int, side: tuple[int, int], classes: int) -> nn.Sequ
     )
 
 
-def cnn(g: int, channels: int, side: tuple[int, int], classes: int) -> nn.Sequential:
+def small(g: int, shape: tuple[int, ...], classes: int) -> nn.Sequential:
+    """Three layers (16-32-64) with batch norm, for quick trials, on images, series or vectors.
+
+    Images and series go through convolutions; pooling comes before the norm, which leaves a
+    quarter of the values to norm and rectify.
+    """
+    if len(shape) == 1:
+        layers: list[nn.Module] = [_Split(g)]
+        for inputs, outputs in ((shape[0], 64), (64, 64)):
+            layers += [GroupedLinear(g, inputs, outputs), _RowNorm(g, outputs), nn.ReLU()]
+        return nn.Sequential(*layers, GroupedLinear(g, 64, classes))
+    conv, norm, pool, last = (
+        (nn.Conv2d, nn.BatchNorm2d, nn.MaxPool2d, nn.AdaptiveMaxPool2d)
+        if len(shape) == 3
+        else (nn.Conv1d, nn.BatchNorm1d, nn.MaxPool1d, nn.AdaptiveMaxPool1d)
+    )
+    layers, width = [], shape[0]
+    for outputs in (16, 32, 64):
+        size = 3 if len(shape) == 3 else 7
+        layers += [conv(g * width, g * outputs, size, padding=size // 2, groups=g, bias=False)]
+        layers += [pool(2, ceil_mode=True) if outputs < 64 else last(1)]
+        layers += [norm(g * outputs), nn.ReLU()]
+        width = outputs
+    return nn.Sequential(*layers, _Split(g), GroupedLinear(g, width, classes))
+
+
+def cnn(g: int, shape: tuple[int, ...], classes: int) -> nn.Sequential:
     """Five 3×3 convolutions with batch norm (24-24-48-48-96), global max-pool."""
-    pools = [nn.MaxPool2d(2)] if max(side) <= 40 else [nn.MaxPool2d(4)]
     return nn.Sequential(
-        *_block(g, channels, 24),
+        *_block(g, shape[0], 24),
         *_block(g, 24, 24),
-        *pools,
+        nn.MaxPool2d(2 if max(shape) <= 40 else 4),
         *_block(g, 24, 48),
         *_block(g, 48, 48),
         nn.MaxPool2d(2),
@@ -89,9 +125,9 @@ def cnn(g: int, channels: int, side: tuple[int, int], classes: int) -> nn.Sequen
     )
 
 
-def resnet(g: int, channels: int, side: tuple[int, int], classes: int) -> nn.Sequential:
+def resnet(g: int, shape: tuple[int, ...], classes: int) -> nn.Sequential:
     """A stem and three residual blocks (16, 32, 64) with batch norm, global mean."""
-    layers: list[nn.Module] = _block(g, channels, 16)
+    layers = _block(g, shape[0], 16)
     width = 16
     for outputs in (16, 32, 64):
         stride = 1 if outputs == width else 2
@@ -109,7 +145,8 @@ def resnet(g: int, channels: int, side: tuple[int, int], classes: int) -> nn.Seq
     return nn.Sequential(*layers)
 
 
-ARCHITECTURES: dict[str, Callable[[int, int, tuple[int, int], int], nn.Sequential]] = {
+ARCHITECTURES: dict[str, Callable[[int, tuple[int, ...], int], nn.Sequential]] = {
+    "small": small,
     "lenet": lenet,
     "cnn": cnn,
     "resnet": resnet,
@@ -117,17 +154,29 @@ ARCHITECTURES: dict[str, Callable[[int, int, tuple[int, int], int], nn.Sequentia
 
 
 class Grouped(nn.Module):
-    """`members` networks of one architecture: inputs ``(b, g, *shape)``, logits ``(b, g, C)``."""
+    """`members` networks of one architecture: inputs ``(b, g, *shape)``, outputs ``(b, g, C)``."""
 
     def __init__(
         self, architecture: str, members: int, shape: tuple[int, ...], classes: int, seed: int
     ) -> None:
         super().__init__()
-        channels, height, width = shape
+        self.architecture, self.members = architecture, members
+        self.shape, self.classes = shape, classes
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            build = ARCHITECTURES[architecture]
-            self.network = build(members, channels, (height, width), classes)
+            self.network = ARCHITECTURES[architecture](members, shape, classes)
+
+    def tiled(self, copies: int) -> Grouped:
+        """Make `copies` of each member, alike at the start.
+
+        What they come to differ in is what they were trained with.
+        """
+        joined = Grouped(self.architecture, self.members * copies, self.shape, self.classes, 0)
+        with torch.no_grad():
+            for own, one in zip(joined.parameters(), self.parameters(), strict=True):
+                parts = one.unflatten(0, (self.members, -1))
+                own.copy_(parts.repeat_interleave(copies, 0).flatten(0, 1))
+        return joined
 
     def forward(self, x: Tensor) -> Tensor:
         return self.network(x.flatten(1, 2))

@@ -1,0 +1,52 @@
+"""How well a score foretold what training showed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.stats import kendalltau, spearmanr
+
+
+def judge(
+    predicted: dict[str, float],
+    truth: dict[str, list[float]],
+    interval: dict[str, tuple[float, float]] | None = None,
+    *,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Compare predicted gains with real ones (accuracies by candidate, one value a seed).
+
+    Correlations have 95 % bootstrap intervals over candidates; signs are judged where the real
+    gain is over half a point; regret is how many points the best of the first one or three falls
+    short of the best there is.
+    """
+    names = [name for name in predicted if name != "identity" and name in truth]
+    base = np.mean(truth["identity"])
+    real = np.array([100 * (np.mean(truth[name]) - base) for name in names])
+    guess = np.array([predicted[name] for name in names])
+    rng = np.random.default_rng(seed)
+    draws = [rng.integers(0, len(names), len(names)) for _ in range(500)]
+    clear = np.abs(real) > 0.5
+    order = np.argsort(-guess, kind="stable")
+    result = {
+        "spearman": _with_interval(lambda i: spearmanr(real[i], guess[i])[0], draws, len(names)),
+        "kendall": _with_interval(lambda i: kendalltau(real[i], guess[i])[0], draws, len(names)),
+        "signs": float(np.mean(np.sign(real[clear]) == np.sign(guess[clear]))),
+        "regret@1": float(real.max() - real[order[0]]),
+        "regret@3": float(real.max() - real[order[:3]].max()),
+    }
+    if interval is not None:
+        low, high = (np.array([interval[name][k] for name in names]) for k in (0, 1))
+        top = set(np.argsort(-real)[:3].tolist())
+        result["covered"] = float(np.mean((low <= real) & (real <= high)))
+        result["top three called harmful"] = sum(high[k] < 0 for k in top)
+        result["mean error"] = float(np.mean(np.abs(real - guess)))
+    return result
+
+
+def _with_interval(measure: Any, draws: list[np.ndarray], count: int) -> list[float]:
+    values = [measure(draw) for draw in draws]
+    values = [v for v in values if np.isfinite(v)]
+    low, high = np.quantile(values, [0.025, 0.975])
+    return [float(measure(np.arange(count))), float(low), float(high)]

@@ -1,0 +1,263 @@
+"""Feature averaging at a layer of a network (Section 5.3 of the paper)."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from augury.augmentations import Augmentation, Nodes, parse
+from augury.augmentations.base import to_device
+from augury.averaging.head import SHORT, first, second, to_features
+from augury.averaging.probe import cut_at
+from augury.averaging.sketch import Sketch
+from augury.errors import AuguryError
+from augury.objectives import any_loss, multinomial
+from augury.objectives.objectives import Curvature
+from augury.orbit import Orbit
+from augury.rng import Rng
+
+LossLike = Callable[[Tensor, Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Averaging:
+    """Train on n versions of each example for less: average their features at a layer.
+
+    With φ the network up to the layer, f the rest of it, ψ = E φ(t) and Δ = φ(t) − ψ, the loss of
+    an example is
+
+        l(f(ψ); y)                       order 1,
+        l(f(ψ); y) + ½ E[Δᵀ∇²l Δ]        order 2,
+
+    in place of E l(f(φ(t)); y). It costs n passes up to the layer and one pass of the rest; the
+    second order adds a Jacobian-vector product through the rest for each of its `directions`.
+
+    Parameters
+    ----------
+    augmentation
+        T, as an augmentation or a spec such as ``"rotation(15)"``. It works on inputs as the
+        network gets them; pixels in [0, 1] where it clips.
+    layer
+        The layer's path, as in ``model.named_modules()``, or ``"input"``.
+    n
+        How many versions of each example.
+    order
+        1 or 2.
+    curvature
+        Of the second order: ``"gauss-newton"`` (JᵀlʹʹJ) or ``"hessian"``, which adds the
+        curvature of f itself; the same for a head of ReLUs, different for others.
+    directions
+        Of the second order: None takes all n deviations; a number takes so many random
+        combinations of them, which have the same expectation at a fraction of the cost.
+    rule
+        Use the augmentation's own quadrature where it has one, the same maps at each step;
+        otherwise each example gets versions of its own, drawn anew with each `seed`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch import nn
+    >>> model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 10))
+    >>> x, y = torch.rand(8, 1, 8, 8), torch.arange(8)
+    >>> averaging = Averaging("rotation(15)", "1", n=16)
+    >>> averaging.loss(model, x, y).backward()
+    """
+
+    augmentation: Augmentation | str
+    layer: str
+    n: int = 16
+    _: KW_ONLY
+    order: int = 1
+    curvature: Curvature = "gauss-newton"
+    directions: int | None = None
+    rule: bool = True
+
+    def __post_init__(self) -> None:
+        if self.n < 2:
+            raise AuguryError(f"averaging needs 2 versions or more, not n={self.n}")
+        if self.order not in (1, 2):
+            raise AuguryError(f"order must be 1 or 2, not {self.order}")
+        if self.directions is not None and self.directions < 1:
+            raise AuguryError(
+                f"directions must be 1 or more, or None for all, not {self.directions}"
+            )
+        check_curvature(self.curvature)
+        object.__setattr__(self, "augmentation", as_augmentation(self.augmentation))
+
+    def loss(
+        self,
+        model: nn.Module,
+        x: Tensor,
+        y: Tensor,
+        loss: LossLike = multinomial,
+        *,
+        seed: int | None = None,
+        index: Tensor | None = None,
+    ) -> Tensor:
+        """Give the mean loss of a batch, to be differentiated; the arguments are `losses`'."""
+        return self.losses(model, x, y, loss, seed=seed, index=index).mean()
+
+    def losses(
+        self,
+        model: nn.Module,
+        x: Tensor,
+        y: Tensor,
+        loss: LossLike = multinomial,
+        *,
+        seed: int | None = None,
+        index: Tensor | None = None,
+    ) -> Tensor:
+        """Give the loss of each example of a batch: ``(b,)``.
+
+        Parameters
+        ----------
+        model
+            The network, in training mode. A compiled one runs compiled.
+        x, y
+            Inputs ``(b, *shape)`` and targets.
+        loss
+            From outputs and targets to one number for each example: cross-entropy by default, or
+            a function of your own, such as ``nn.HuberLoss(reduction="none")``.
+        seed
+            For versions that are drawn: another at each step, for example the step's number.
+        index
+            The examples' numbers in the data ``(b,)``, so that a draw depends on the seed and the
+            example alone; their places in the batch by default.
+        """
+        rng = _rng(seed, index, x)
+        versions, weights = self._versions(x, rng)
+        return self._losses(model, versions, weights, x, y, loss, rng)
+
+    def losses_of(
+        self,
+        model: nn.Module,
+        versions: Tensor,
+        y: Tensor,
+        loss: LossLike = multinomial,
+        *,
+        weights: Tensor | None = None,
+        seed: int | None = None,
+    ) -> Tensor:
+        """Give the loss of each example from versions ``(n, b, *shape)`` made elsewhere."""
+        n = len(versions)
+        if weights is None:
+            weights = torch.full((n,), 1 / n, dtype=versions.dtype, device=versions.device)
+        x = versions[0]
+        return self._losses(model, versions, weights, x, y, loss, _rng(seed, None, x))
+
+    def _losses(
+        self,
+        model: nn.Module,
+        versions: Tensor,
+        weights: Tensor,
+        x: Tensor,
+        y: Tensor,
+        loss: LossLike,
+        rng: Rng | None,
+    ) -> Tensor:
+        check_training(model)
+        cut = cut_at(model, self.layer, x)
+        output = cut.lower(_like(versions.flatten(0, 1), x))
+        features = to_features(output)
+        permuted = features is not output
+        if self.order == 2 and features.dtype in SHORT:
+            features = features.float()  # deviations are small differences
+        weights = weights.to(features)
+        orbit = Orbit(features.unflatten(0, versions.shape[:2]), weights)
+        if self.order == 1:
+            return first(cut, orbit, x, y, any_loss(loss), permuted)
+        if self.directions is not None:
+            if rng is None:
+                raise AuguryError(_SEED.format(what="a combination of directions"))
+            orbit = Sketch.from_orbit(orbit, self.directions, rng)
+        return second(cut, orbit, x, y, any_loss(loss), permuted, self.curvature)
+
+    def _versions(self, x: Tensor, rng: Rng | None) -> tuple[Tensor, Tensor]:
+        augmentation = as_augmentation(self.augmentation)
+        rule = _rule(augmentation, self.n, x.device) if self.rule else None
+        if rule is not None:
+            augmentation.check(tuple(x.shape[1:]))
+            return augmentation.apply(x.unsqueeze(0), rule.params), rule.weights.to(x)
+        if rng is None:
+            raise AuguryError(_SEED.format(what=augmentation))
+        weights = torch.full((self.n,), 1 / self.n, dtype=x.dtype, device=x.device)
+        return augmentation.views(x, self.n, rng), weights
+
+
+class Averaged(nn.Module):
+    """A network and its averaged loss as one module, for what must wrap the forward pass.
+
+    ``DistributedDataParallel(Averaged(model, averaging))`` shares gradients as it does for any
+    module: call it with a batch to get the loss, then ``backward``. The network itself stays
+    ``.model``, for testing and for saving.
+
+    Parameters
+    ----------
+    model
+        The network.
+    averaging
+        An `Averaging`, or a `TangentPropagation`.
+    loss
+        As for `Averaging.loss`.
+    """
+
+    def __init__(self, model: nn.Module, averaging: Any, loss: LossLike = multinomial) -> None:
+        super().__init__()
+        self.model, self.averaging, self.criterion = model, averaging, loss
+
+    def forward(
+        self, x: Tensor, y: Tensor, *, seed: int | None = None, index: Tensor | None = None
+    ) -> Tensor:
+        """Give the mean loss of a batch."""
+        return self.averaging.loss(self.model, x, y, self.criterion, seed=seed, index=index)
+
+
+_SEED = "{what} is drawn at random: give seed=, another at each step (the step's number will do)"
+
+
+@functools.lru_cache(maxsize=64)
+def _rule(augmentation: Augmentation, n: int, device: torch.device) -> Nodes | None:
+    """Give an augmentation's quadrature on a device, where it has one; kept from step to step."""
+    rule = augmentation.nodes(n)
+    return rule and Nodes(to_device(rule.params, device), rule.weights.to(device))
+
+
+def as_augmentation(given: Augmentation | str) -> Augmentation:
+    """Read a spec; an augmentation stays as it is."""
+    return parse(given) if isinstance(given, str) else given
+
+
+def check_curvature(curvature: str) -> None:
+    """Raise if it is not one that the second order knows."""
+    if curvature not in ("gauss-newton", "hessian"):
+        raise AuguryError(f"curvature must be 'gauss-newton' or 'hessian', not {curvature!r}")
+
+
+def check_training(model: nn.Module) -> None:
+    """Raise if a network that is to be trained is in eval mode."""
+    if torch.is_grad_enabled() and not model.training:
+        raise AuguryError(
+            "the network is in eval mode, where batch norm and dropout stand still: call "
+            "model.train() to train it, or use torch.no_grad() to measure"
+        )
+
+
+def _rng(seed: int | None, index: Tensor | None, x: Tensor) -> Rng | None:
+    if seed is None:
+        return None
+    if index is None:
+        index = torch.arange(len(x), device=x.device)
+    return Rng(seed, index.to(x.device))
+
+
+def _like(versions: Tensor, x: Tensor) -> Tensor:
+    """Lay versions out in memory as the inputs are: channels last, where they were."""
+    last = torch.channels_last
+    if x.dim() == 4 and x.is_contiguous(memory_format=last) and not x.is_contiguous():
+        return versions.contiguous(memory_format=last)
+    return versions

@@ -1,0 +1,48 @@
+"""Independent jobs on the cores of a CPU: one thread of arithmetic each, instead of all on one.
+
+Small tensors gain little from several threads and lose much when cores are shared with others.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import torch
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+
+
+class _Stopped(Exception):
+    """Raised inside a job when another has failed or the user has interrupted."""
+
+
+def run_parallel(
+    work: Callable[[Job, Callable[[], None]], Result],
+    jobs: Sequence[Job],
+    tick: Callable[[], None],
+) -> list[Result]:
+    """Do all jobs, as many at a time as torch has threads; results come in the jobs' order.
+
+    Each job gets a `tick` to call as it goes; it is where an interrupted job stops.
+    """
+    threads = torch.get_num_threads()
+    lock, stop = threading.Lock(), threading.Event()
+
+    def checked() -> None:
+        if stop.is_set():
+            raise _Stopped
+        with lock:
+            tick()
+
+    pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
+    try:
+        futures = [pool.submit(work, job, checked) for job in jobs]
+        return [future.result() for future in futures]
+    finally:
+        stop.set()
+        pool.shutdown(cancel_futures=True)
+        torch.set_num_threads(threads)

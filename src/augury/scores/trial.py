@@ -1,0 +1,220 @@
+"""A trial: a small network really trained with each candidate, briefly, all of them together.
+
+Closed forms judge a candidate by what a fixed feature map can do with it; a network learns its
+features, and gains most from what they could not know. So this score trains: a few hundred steps
+of a three-layer network on at most a thousand examples, long enough to overfit them, since that
+is what augmentation is there to mend. Every candidate starts from the same weights and sees the
+same examples in the same order, and is judged on clean examples that were held out.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from augury.augmentations import Augmentation, identity
+from augury.parallel import run_parallel
+from augury.scores.base import Score
+from augury.statistics.base import Estimate, group_of
+from augury.training.grouped import Grouped
+from augury.training.members import Fold, Protocol, member_loss, seen, train_members
+
+SLOPE = 0.8
+"""Real gain over the trial's own, as a share of the error: see `docs/prediction.md`."""
+
+DOUBT = 0.07
+"""How far real training strays from the forecast (sd), as a share of the trial's error."""
+
+_GROUPS = 20
+_PASSES = 40  # over its examples, which a trial cut short keeps by taking fewer of them
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is affordable: a protocol for all candidates, and how often leaders are tried again."""
+
+    protocol: Protocol
+    again: int = 0
+
+
+class TrialScore(Score):
+    """Expected accuracy in points, from a brief training of a small network with each candidate.
+
+    The gain is ``SLOPE · e · (1 − L_T / L)`` with e the trial network's error in per cent and L
+    its held-out log-loss without augmentation, L_T with. Cost for one candidate: folds × steps ×
+    batch passes through the network, 77,000 by default, whatever the number of examples. With a
+    budget in seconds, all candidates are screened by a shorter trial, and a quarter of them, the
+    leaders, are tried again on other examples as often as time allows.
+    """
+
+    name = "trial"
+    default_features = None
+    protocol = Protocol()
+    _plan: Plan | None = None
+
+    def ticks(self, candidates: int) -> int:
+        plan = self.plan(candidates)
+        first = plan.protocol.folds * plan.protocol.steps
+        later = plan.again * plan.protocol.steps
+        if self._together:
+            return first + later
+        return first * candidates + later * (1 + _leaders(candidates - 1))
+
+    def plan(self, candidates: int) -> Plan:
+        """Fit the protocol to the budget, from the time that a few steps take here."""
+        if self._plan is None:
+            budget = self.setting.budget
+            self._plan = Plan(self.protocol)
+            if budget is not None:
+                self._plan = _afford(budget, candidates, self.protocol, self._step_seconds())
+        return self._plan
+
+    def evaluate(self, augmentation: Augmentation) -> Estimate:
+        return list(self.evaluate_all([identity(), augmentation]))[1]
+
+    def evaluate_all(self, augmentations: Sequence[Augmentation]) -> Iterator[Estimate]:
+        """Judge candidates against the first one, which must be no augmentation."""
+        plan = self.plan(len(augmentations))
+        everyone = list(range(len(augmentations)))
+        seen_by = [self._losses(augmentations, everyone, k) for k in range(plan.protocol.folds)]
+        for k in range(plan.again):
+            found = self._estimates(seen_by, len(augmentations))
+            order = sorted(everyone[1:], key=lambda c: -found[c].value)
+            leaders = [0, *sorted(order[: _leaders(len(order))])]
+            seen_by.append(self._losses(augmentations, leaders, plan.protocol.folds + k))
+        return iter(self._estimates(seen_by, len(augmentations)))
+
+    def describe(self) -> str:
+        plan = self._plan or Plan(self.protocol)
+        size = min(plan.protocol.examples, len(self.setting.data) // 2)
+        again = f", leaders {plan.again} more" if plan.again else ""
+        times = f"{plan.protocol.folds} time{'s' if plan.protocol.folds > 1 else ''}"
+        return (
+            f"a network of three layers tried for {plan.protocol.steps} steps on {size:,} "
+            f"examples, {times}{again}"
+        )
+
+    @property
+    def _together(self) -> bool:
+        return self.setting.device.type == "cuda"
+
+    def _losses(self, augmentations: Sequence[Augmentation], chosen: list[int], k: int) -> _Held:
+        """Train the chosen candidates on one fold; give their losses on what it held out."""
+        data, device = self.setting.data, self.setting.device
+        protocol = self.plan(len(augmentations)).protocol
+        fold = Fold.of(data, protocol, self.setting.seed, k)
+        outputs = 1 if data.classes is None else len(data.classes)
+        picked = [augmentations[c] for c in chosen]
+        one = Grouped("small", 1, seen(data.shape), outputs, fold.seed)
+        if self._together:  # a GPU is idle with one small network: all are one grouped network
+            net = one.tiled(len(picked)).to(device)
+            out = train_members(net, data, protocol, picked, fold, self.tick)
+        else:  # a CPU is not, and runs plain convolutions faster than grouped ones
+
+            def work(candidate: Augmentation, tick: Callable[[], None]) -> Tensor:
+                return train_members(copy.deepcopy(one), data, protocol, [candidate], fold, tick)
+
+            out = torch.cat(run_parallel(work, picked, self.tick), dim=1)
+        losses, wrong = _judge(out, data.y[fold.held].to(device), data.classes is not None)
+        columns = {c: losses[:, i].double().cpu() for i, c in enumerate(chosen)}
+        return _Held(fold.held, columns, wrong.double().cpu())
+
+    def _estimates(self, folds: list[_Held], candidates: int) -> list[Estimate]:
+        """Turn losses into expected accuracy, in points, each candidate on the folds it was in."""
+        index = torch.cat([fold.index for fold in folds])
+        wrong = torch.cat([fold.wrong for fold in folds])
+        error = 100 * float(wrong.mean())
+        inside = _inside(index)
+        right = 100 - 100 * (inside @ wrong) / inside.sum(1)
+        results = []
+        for c in range(candidates):
+            joined = [fold for fold in folds if c in fold.losses]
+            base = torch.cat([fold.losses[0] for fold in joined])
+            saved = SLOPE * error * (base - torch.cat([fold.losses[c] for fold in joined]))
+            index = torch.cat([fold.index for fold in joined])
+            inside = _inside(index)
+            gain = float(saved.mean() / base.mean())
+            replicates = (inside @ saved) / (inside @ base)
+            per_class = torch.empty(0)
+            if self.setting.data.classes is not None:
+                member = F.one_hot(
+                    self.setting.data.y[index], len(self.setting.data.classes)
+                ).double()
+                per_class = (saved @ member) / member.sum(0).clamp_min(1) / base.mean()
+            value = 100 - error + gain
+            results.append(Estimate(value, right + replicates, per_class, DOUBT * error))
+        return results
+
+    def _step_seconds(self) -> float:
+        """Measure one step of one candidate (of all, where they train as one network)."""
+        probe = replace(self.protocol, steps=12, folds=1, held=64)
+        fold = Fold.of(self.setting.data, probe, self.setting.seed, 0)
+        data = self.setting.data
+        outputs = 1 if data.classes is None else len(data.classes)
+        one = Grouped("small", 1, seen(data.shape), outputs, fold.seed).to(self.setting.device)
+        threads = torch.get_num_threads()
+        times: list[float] = []
+        try:
+            torch.set_num_threads(1)
+            train_members(
+                one, data, probe, [identity()], fold, lambda: times.append(time.perf_counter())
+            )
+        finally:
+            torch.set_num_threads(threads)
+        step = (times[-1] - times[3]) / (len(times) - 4)
+        return 1.5 * step if self._together else 1.5 * step / threads
+
+
+@dataclass(frozen=True)
+class _Held:
+    """Losses on one fold's held-out examples, by candidate, and where no augmentation erred."""
+
+    index: Tensor
+    losses: dict[int, Tensor]
+    wrong: Tensor
+
+
+def _leaders(candidates: int) -> int:
+    return min(candidates, max(3, candidates // 4))
+
+
+def _afford(budget: float, candidates: int, full: Protocol, step: float) -> Plan:
+    """Spend about two thirds on screening and the rest on leaders; whole trials if they fit."""
+    steps = budget / step  # steps of one candidate that fit
+    leaders = 1 + _leaders(candidates - 1)
+    if steps >= candidates * full.folds * full.steps:
+        spare = steps - candidates * full.folds * full.steps
+        return Plan(full, min(6, int(spare / (leaders * full.steps))))
+    each = int(min(full.steps, max(40, 0.65 * steps / candidates)))
+    again = max(0, min(6, int((steps - each * candidates) / (leaders * each))))
+    size = max(100, min(full.examples, each * full.batch // _PASSES))
+    return Plan(replace(full, steps=each, folds=1, examples=size), again)
+
+
+def _inside(index: Tensor) -> Tensor:
+    """Give, for each group of examples left out, who is still in: ``(G, examples)``."""
+    group = group_of(index, _GROUPS)
+    return torch.stack([group != g for g in range(_GROUPS)]).double()
+
+
+def _judge(out: Tensor, y: Tensor, classes: bool) -> tuple[Tensor, Tensor]:
+    """Give losses ``(examples, candidates)`` and where the first candidate errs ``(examples,)``.
+
+    Log-losses are taken after one temperature for each candidate has been fitted, so that it is
+    not confidence that is judged but what is known.
+    """
+    target = y.unsqueeze(1).expand(-1, out.shape[1])
+    if not classes:
+        losses = member_loss(out, target, classes)
+        return losses, losses[:, 0] / y.var()
+    wrong = (out[:, 0].argmax(-1) != y).float()
+    grid = torch.linspace(-3, 1.5, 19).exp().tolist()
+    tried = torch.stack([member_loss(out * t, target, classes) for t in grid])
+    best = tried.mean(1).argmin(0)
+    return tried.gather(0, best.expand(1, *target.shape)).squeeze(0), wrong

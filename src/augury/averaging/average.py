@@ -14,7 +14,7 @@ from augury.augmentations import Augmentation, Nodes, parse
 from augury.augmentations.base import to_device
 from augury.averaging.head import SHORT, first, second, to_features
 from augury.averaging.probe import cut_at
-from augury.averaging.sketch import Sketch
+from augury.averaging.sketch import Sketch, grouped
 from augury.errors import AuguryError
 from augury.objectives import any_loss, multinomial
 from augury.objectives.objectives import Curvature
@@ -54,6 +54,9 @@ class Averaging:
     directions
         Of the second order: None takes all n deviations; a number takes so many random
         combinations of them, which have the same expectation at a fraction of the cost.
+    groups
+        How many averages are taken: n / groups neighbours (by the rule's order) make each, and
+        the rest of the network runs once for each. 1 is the paper's; n is full augmentation.
     rule
         Use the augmentation's own quadrature where it has one, the same maps at each step;
         otherwise each example gets versions of its own, drawn anew with each `seed`.
@@ -75,6 +78,7 @@ class Averaging:
     order: int = 1
     curvature: Curvature = "gauss-newton"
     directions: int | None = None
+    groups: int = 1
     rule: bool = True
 
     def __post_init__(self) -> None:
@@ -85,6 +89,10 @@ class Averaging:
         if self.directions is not None and self.directions < 1:
             raise AuguryError(
                 f"directions must be 1 or more, or None for all, not {self.directions}"
+            )
+        if self.groups < 1 or self.n % self.groups:
+            raise AuguryError(
+                f"groups must share the {self.n} versions evenly, and {self.groups} do not"
             )
         check_curvature(self.curvature)
         object.__setattr__(self, "augmentation", as_augmentation(self.augmentation))
@@ -169,13 +177,19 @@ class Averaging:
             features = features.float()  # deviations are small differences
         weights = weights.to(features)
         orbit = Orbit(features.unflatten(0, versions.shape[:2]), weights)
+        shares = None
+        if self.groups > 1 and len(versions) % self.groups == 0:
+            orbit, shares = grouped(orbit, self.groups, spread=self.order == 2)
+            x, y = (t.repeat(self.groups, *[1] * (t.dim() - 1)) for t in (x, y))
         if self.order == 1:
-            return first(cut, orbit, x, y, any_loss(loss), permuted)
-        if self.directions is not None:
-            if rng is None:
-                raise AuguryError(_SEED.format(what="a combination of directions"))
-            orbit = Sketch.from_orbit(orbit, self.directions, rng)
-        return second(cut, orbit, x, y, any_loss(loss), permuted, self.curvature)
+            value = first(cut, orbit, x, y, any_loss(loss), permuted)
+        else:
+            if self.directions is not None:
+                if rng is None:
+                    raise AuguryError(_SEED.format(what="a combination of directions"))
+                orbit = Sketch.combined(orbit, self.directions, rng)
+            value = second(cut, orbit, x, y, any_loss(loss), permuted, self.curvature)
+        return value if shares is None else shares.to(value) @ value.view(self.groups, -1)
 
     def _versions(self, x: Tensor, rng: Rng | None) -> tuple[Tensor, Tensor]:
         augmentation = as_augmentation(self.augmentation)

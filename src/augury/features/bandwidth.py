@@ -1,4 +1,4 @@
-"""The kernel's width γ from data: by alignment with labels, the median distance, or held-out risk."""
+"""The kernel's width γ from data: by alignment, the median distance or held-out risk."""
 
 from __future__ import annotations
 

@@ -1,22 +1,26 @@
-"""Random Fourier features (Rahimi and Recht, 2007) of the Gaussian kernel."""
+"""Random Fourier features (Rahimi and Recht, 2007) of shift-invariant kernels."""
 
 from __future__ import annotations
 
 import math
-from typing import Literal, Self
+from collections.abc import Iterator, Sequence
+from typing import Self
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from augury.errors import AuguryError
+from augury.features.bandwidth import RULES, choose_gamma
 from augury.features.base import FeatureMap
-from augury.kernels import kernel_alignment
+from augury.features.frequencies import ShiftInvariantKernel, check_sampling, draw_dense
+from augury.features.hadamard import HadamardFrequencies
 
 _SAMPLE = 1000
 
 
 class FourierFeatures(FeatureMap):
-    """φ(x) = √(2/d) [cos Ωx, sin Ωx], so that φ(x)ᵀφ(x') ≈ exp(−γ‖x − x'‖²).
+    """φ(x) = √(2/d) [cos Ωx, sin Ωx], so that φ(x)ᵀφ(x') ≈ K(x, x').
 
     Parameters
     ----------
@@ -25,62 +29,137 @@ class FourierFeatures(FeatureMap):
     gamma
         The kernel's γ, or how to choose it from data: ``"alignment"`` tries a grid round the
         median heuristic and takes the γ whose kernel agrees best with the labels (Appendix E.1 of
-        the paper); ``"median"`` takes one over the median squared distance.
+        the paper); ``"median"`` takes one over the median squared distance; ``"held-out"`` takes
+        that of the least error on examples left out.
+    kernel
+        ``"gaussian"``, exp(−γ‖x − x'‖²); ``"laplacian"``, exp(−γ‖x − x'‖₁); ``"matern"``.
+    nu
+        The Matérn kernel's smoothness: 0.5, 1.5 or 2.5.
+    sampling
+        Of the frequencies: ``"iid"``; ``"orthogonal"``, of less variance; ``"hadamard"``, the
+        same in structure, without a dense matrix: the cheapest for inputs of many values.
+    mean, std
+        Pixels are normalised so before they are mapped: numbers, or one for each channel. It is
+        folded into frequencies and phases, and costs nothing.
     seed
-        Of the frequencies, Ω with entries N(0, 2γ).
+        Of the frequencies.
     """
 
     def __init__(
         self,
         d: int = 1024,
         *,
-        gamma: float | Literal["alignment", "median"] = "alignment",
+        gamma: float | str = "alignment",
+        kernel: str = "gaussian",
+        nu: float = 1.5,
+        sampling: str = "iid",
+        mean: float | Sequence[float] = 0.0,
+        std: float | Sequence[float] = 1.0,
         seed: int = 0,
     ) -> None:
         super().__init__()
         if d < 2 or d % 2:
             raise AuguryError(f"the number of Fourier features must be even and over 0, not {d}")
-        if not isinstance(gamma, str) and not (math.isfinite(gamma) and gamma > 0):
-            raise AuguryError(f"gamma must be over 0, 'alignment' or 'median', not {gamma}")
+        known = gamma in RULES if isinstance(gamma, str) else math.isfinite(gamma) and gamma > 0
+        if not known:
+            raise AuguryError(f"gamma must be over 0, or one of {', '.join(RULES)}; not {gamma!r}")
         self.d, self.gamma, self.seed = d, gamma, seed
+        self.kernel = ShiftInvariantKernel(kernel, nu)
+        check_sampling(self.kernel, sampling)
+        self.sampling = sampling
+        self.mean, self.std = mean, std
+        if not (torch.as_tensor(std, dtype=torch.float64) > 0).all():
+            raise AuguryError(f"std must be over 0, not {std}")
         self.gamma_: float | None = None
-        self.register_buffer("frequencies", None)
+        self.shape: tuple[int, ...] = ()
+        self.frequencies: Tensor | None
+        self.offsets: Tensor | None
+        self.scale: Tensor | None
+        for name in ("frequencies", "offsets", "scale"):
+            self.register_buffer(name, None)
+        self.structured: HadamardFrequencies | None = None
 
     def fit(self, x: Tensor, y: Tensor | None = None) -> Self:
         """Choose γ and draw the frequencies; cost O(sample² · pixels) for the choice."""
-        flat = x[:_SAMPLE].flatten(1)
+        self.shape = tuple(x.shape[1:])
+        mean, std = (self._per_pixel(value).to(x) for value in (self.mean, self.std))
         if isinstance(self.gamma, str):
-            self.gamma_ = _choose(self.gamma, flat, None if y is None else y[:_SAMPLE])
+            flat = (x[:_SAMPLE].flatten(1) - mean) / std
+            distances = torch.cdist(flat, flat, p=float(self.kernel.norm))
+            target = None if y is None else y[:_SAMPLE]
+            gamma = choose_gamma(
+                self.gamma, distances, target, self.kernel.values, self.kernel.norm
+            )
         else:
-            self.gamma_ = float(self.gamma)
-        generator = torch.Generator().manual_seed(self.seed)
-        shape = (self.d // 2, flat.shape[1])
-        omega = torch.randn(shape, generator=generator, dtype=torch.float64)
-        self.frequencies = (omega * math.sqrt(2 * self.gamma_)).to(x)
-        return self
+            gamma = float(self.gamma)
+        self.draw(self.shape, gamma)
+        return self.to(x)
+
+    def draw(self, shape: tuple[int, ...], gamma: float) -> None:
+        """Draw the frequencies for inputs of a shape and a known γ, in float64 on the CPU."""
+        self.shape, self.gamma_ = shape, gamma
+        mean, std = (self._per_pixel(value) for value in (self.mean, self.std))
+        count, pixels = self.d // 2, math.prod(shape)
+        unit = gamma if self.kernel.norm == 1 else math.sqrt(2 * gamma)
+        if self.sampling == "hadamard":
+            rng = np.random.default_rng(self.seed)
+            self.structured = HadamardFrequencies(count, pixels, rng)
+            stretch = self.kernel.lengths(count, rng)
+            if stretch is not None:
+                self.structured.lengths *= stretch
+            self.scale = unit / std
+            at = self.structured((mean * self.scale).unsqueeze(0)).squeeze(0)
+        else:
+            omega = draw_dense(self.kernel, self.sampling, count, pixels, self.seed)
+            self.frequencies = omega * (unit / std)
+            at = self.frequencies @ mean
+        self.offsets = -at if bool(at.any()) else None
+
+    def _per_pixel(self, value: float | Sequence[float]) -> Tensor:
+        """Spread a number, or one for each channel, over the pixels of an example."""
+        numbers = torch.as_tensor(value, dtype=torch.float64)
+        channels = self.shape[0] if self.shape else 1
+        if numbers.dim() > 1 or (numbers.dim() == 1 and len(numbers) not in (1, channels)):
+            raise AuguryError(
+                f"mean and std take a number, or one for each of the {channels} channels; "
+                f"got {tuple(numbers.shape)} values"
+            )
+        inside = math.prod(self.shape) // channels
+        return numbers.expand(channels).repeat_interleave(inside)
+
+    def phases(self, x: Tensor) -> Tensor:
+        """Give Ωx, of normalised x: ``(b, d/2)``."""
+        flat = x.flatten(1)
+        if self.structured is not None and self.scale is not None:
+            phase = self.structured(flat * self.scale)
+        elif self.frequencies is not None:
+            phase = flat @ self.frequencies.mT
+        else:
+            raise AuguryError("these Fourier features have no frequencies yet: call fit first")
+        return phase if self.offsets is None else phase + self.offsets
 
     def forward(self, x: Tensor) -> Tensor:
-        if self.frequencies is None:
-            raise AuguryError("these Fourier features have no frequencies yet: call fit first")
-        phase = x.flatten(1) @ self.frequencies.mT
-        out = torch.empty(len(x), self.d, dtype=phase.dtype, device=phase.device)
-        scale = math.sqrt(2 / self.d)
-        half = self.d // 2
-        torch.mul(phase.cos(), scale, out=out[:, :half])
-        torch.mul(phase.sin_(), scale, out=out[:, half:])
-        return out
+        return waves([self.phases(x)], [1.0], self.d)
 
     def describe(self) -> str:
         gamma = "" if self.gamma_ is None else f", gamma {self.gamma_:.3g}"
-        return f"{self.d} Fourier features of the Gaussian kernel{gamma}"
+        how = "" if self.sampling == "iid" else f"{self.sampling} "
+        return f"{self.d} {how}Fourier features of the {self.kernel.title} kernel{gamma}"
 
 
-def _choose(how: str, x: Tensor, y: Tensor | None) -> float:
-    distances = torch.cdist(x, x).square()
-    median = float(distances[distances > 0].median()) if bool((distances > 0).any()) else 1.0
-    if how == "median" or y is None:
-        return 1 / median
-    grid = [2.0**k / median for k in range(-6, 7)]
-    target = (y @ y.mT).to(distances)
-    scores = [float(kernel_alignment((-gamma * distances).exp(), target)) for gamma in grid]
-    return grid[max(range(len(grid)), key=scores.__getitem__)]
+def waves(phases: Sequence[Tensor] | Iterator[Tensor], weights: Sequence[float], d: int) -> Tensor:
+    """Give √(2/d) Σ_j w_j [cos θ_j, sin θ_j] of phases ``(b, d/2)``; the phases are used up."""
+    out: Tensor | None = None
+    half, unit = d // 2, math.sqrt(2 / d)
+    for phase, weight in zip(phases, weights, strict=True):
+        factor = unit * weight
+        if out is None:
+            out = torch.empty(len(phase), d, dtype=phase.dtype, device=phase.device)
+            torch.mul(phase.cos(), factor, out=out[:, :half])
+            torch.mul(phase.sin_(), factor, out=out[:, half:])
+        else:
+            out[:, :half].add_(phase.cos(), alpha=factor)
+            out[:, half:].add_(phase.sin_(), alpha=factor)
+    if out is None:
+        raise AuguryError("there are no phases to average")
+    return out

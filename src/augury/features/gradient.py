@@ -50,8 +50,8 @@ class GradientFeatures(FeatureMap):
             raise AuguryError(f"the number of gradient features must be 1 or more, not {d}")
         if model is not None and not any(p.requires_grad for p in model.parameters()):
             raise AuguryError(
-                f"{type(model).__name__} has no parameter to train, so it has no gradient features; "
-                "set requires_grad on its parameters"
+                f"{type(model).__name__} has no parameter to train, so it has no gradient "
+                "features; set requires_grad on its parameters"
             )
         self.network = None if model is None else copy.deepcopy(model).eval()
         self.own, self.d, self.seed = model is None, d, seed
@@ -73,7 +73,7 @@ class GradientFeatures(FeatureMap):
         size = sum(p.numel() for p in self._trainable().values())
         self.order = torch.randperm(size, generator=generator).to(x.device)
         self.signs = _signs(size, generator).to(x)
-        self.scale = torch.ones_like(x[:1].sum())
+        self.scale = x.new_ones(())
         try:
             self(x[:2])
         except Exception as error:  # whatever a module of the user's may raise inside vmap
@@ -88,7 +88,9 @@ class GradientFeatures(FeatureMap):
         if self.scale is None or self.network is None:
             raise AuguryError("these gradient features have no sketch yet: call fit first")
         network, parameters = self.network, self._trainable()
-        fixed = {name: p.detach() for name, p in network.named_parameters() if name not in parameters}
+        fixed = {
+            name: p.detach() for name, p in network.named_parameters() if name not in parameters
+        }
         fixed |= dict(network.named_buffers())
 
         def output(parameters: dict[str, Tensor], example: Tensor) -> Tensor:
@@ -152,8 +154,9 @@ def default_network(shape: tuple[int, ...], seed: int) -> nn.Sequential:
         image = len(shape) == 3
         conv, norm = (nn.Conv2d, nn.BatchNorm2d) if image else (nn.Conv1d, nn.BatchNorm1d)
         pool, shrinker = (nn.MaxPool2d, nn.AvgPool2d) if image else (nn.MaxPool1d, nn.AvgPool1d)
-        layers: list[nn.Module] = [shrinker(shrink(shape))]
-        width, side = shape[0], min(shape[1:]) // shrink(shape)
+        window = shrink(shape)
+        layers: list[nn.Module] = [shrinker(window)]
+        width, side = shape[0], min(s // w for s, w in zip(shape[1:], window, strict=True))
         for block in ((24, 24), (48, 48), (96,)):
             if width != shape[0] and side >= 4:
                 layers.append(pool(2))

@@ -47,6 +47,10 @@ class PatchFeatures(FeatureMap):
         Of the choice of patches.
     """
 
+    centre: Tensor
+    mixing: Tensor
+    scale: Tensor | None
+
     def __init__(
         self,
         filters: int = 100,
@@ -66,10 +70,10 @@ class PatchFeatures(FeatureMap):
             raise AuguryError(f"patch features have 1 or 2 layers, not {layers}")
         self.filters, self.size, self.pool, self.seed = filters, size, pool, seed
         self.threshold = threshold
-        self.layers = nn.ModuleList(_PatchLayer(threshold) for _ in range(layers))
-        self.register_buffer("centre", None)
-        self.register_buffer("mixing", None)
-        self.register_buffer("scale", None)
+        self.first = _PatchLayer(threshold)
+        self.second = _PatchLayer(threshold) if layers == 2 else None
+        for name in ("centre", "mixing", "scale"):
+            self.register_buffer(name, None)
 
     def fit(self, x: Tensor, y: Tensor | None = None) -> Self:
         """Choose the patches of each layer and learn to whiten them, in float64."""
@@ -79,17 +83,16 @@ class PatchFeatures(FeatureMap):
                 f"{tuple(x.shape[1:])}; use the features 'fourier'"
             )
         generator = torch.Generator().manual_seed(self.seed)
-        self.centre, self.scale = x.mean(), torch.ones_like(x[:1].sum())
-        self.mixing = None
+        self.centre, self.scale = x.mean(), x.new_ones(())
         maps = self._maps(x)
         side, most = max(maps.shape[-2:]), 6 if x.dim() == 4 else 16
-        first, *rest = self.layers
-        first.fit(maps, self.filters, self.size or max(3, min(most, side // 4)), generator)
-        for second in rest:
+        size = self.size or max(3, min(most, side // 4))
+        self.first.fit(maps, self.filters, size, generator)
+        if self.second is not None:
             mixing = torch.randn(_CHANNELS, 2 * self.filters, generator=generator)
             self.mixing = (mixing / math.sqrt(2 * self.filters)).to(x)[:, :, None, None]
-            parts = [self._reduced(first(part)) for part in self._parts(maps)]
-            second.fit(torch.cat(parts), self.filters, 3, generator)
+            parts = [self._reduced(self.first(part)) for part in self._parts(maps)]
+            self.second.fit(torch.cat(parts), self.filters, 3, generator)
         self.scale = self(x).square().sum(1).mean().clamp_min(1e-12).rsqrt()
         return self
 
@@ -98,19 +101,18 @@ class PatchFeatures(FeatureMap):
             raise AuguryError("these patch features have no patches yet: call fit first")
         out = []
         for part in self._parts(self._maps(x)):
-            first, *rest = self.layers
-            maps = first(part)
-            for second in rest:
-                maps = second(self._reduced(maps))
-            cells = [min(self.pool, side) for side in maps.shape[-2:]]
-            out.append(F.adaptive_avg_pool2d(maps, cells).flatten(1))
+            maps = self.first(part)
+            if self.second is not None:
+                maps = self.second(self._reduced(maps))
+            height, width = (min(self.pool, side) for side in maps.shape[-2:])
+            out.append(F.adaptive_avg_pool2d(maps, (height, width)).flatten(1))
         return torch.cat(out) * self.scale
 
     def _maps(self, x: Tensor) -> Tensor:
         """Bring examples to ``(b, channels, h, w)``: centred, no larger than needed."""
         x = x - self.centre
         if x.dim() == 3:  # a series is an image of height one
-            return F.avg_pool2d(x.unsqueeze(2), (1, shrink(x.shape[1:])))
+            return F.avg_pool2d(x.unsqueeze(2), (1, *shrink(x.shape[1:])))
         return F.avg_pool2d(x, shrink(x.shape[1:]))
 
     def _reduced(self, maps: Tensor) -> Tensor:
@@ -122,20 +124,28 @@ class PatchFeatures(FeatureMap):
         return maps.split(max(1, _MAP[maps.device.type] // numbers))
 
     def describe(self) -> str:
-        depth = ", two layers" if len(self.layers) == 2 else ""
+        depth = "" if self.second is None else ", two layers"
         return f"{self.filters} random whitened patches, pooled {self.pool}×{self.pool}{depth}"
 
 
-def shrink(shape: torch.Size | tuple[int, ...]) -> int:
-    """Say how many pixels to average into one, so that a network of small filters sees enough.
+def shrink(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Say how many pixels along each axis to average into one, so that small filters see enough.
 
-    Images are brought to at most 40 pixels a side, series to at most 512 points.
+    The longer side of an image is brought to at most 40 pixels, a series to at most 512 points.
     """
-    return -(-max(shape[1:]) // (40 if len(shape) == 3 else 512))
+    factor = -(-max(shape[1:]) // (40 if len(shape) == 3 else 512))
+    return tuple(min(factor, side) for side in shape[1:])
 
 
 class _PatchLayer(nn.Module):
     """Maps ``(b, C, h, w)`` to rectified responses ``(b, 2·filters, h', w')``."""
+
+    epsilon: Tensor
+    mean: Tensor
+    whiten: Tensor
+    filters: Tensor
+    weight: Tensor
+    offset: Tensor
 
     def __init__(self, threshold: float) -> None:
         super().__init__()

@@ -64,9 +64,7 @@ class Certificate:
         if self.distance <= _TRUSTED:
             return f"Averaged features can be trusted: the true weights are within {away}."
         if self.distance <= _ROUGH:
-            return (
-                f"Averaged features are a fair guide: the true weights are within {away}."
-            )
+            return f"Averaged features are a fair guide: the true weights are within {away}."
         return (
             f"Averaged features are not guaranteed to be near: the true weights may be {away} away; "
             "add the second-order term, or narrow the augmentation."

@@ -25,11 +25,13 @@ from augury.statistics.base import Estimate, group_of
 from augury.training.grouped import Grouped
 from augury.training.members import Fold, Protocol, member_loss, seen, train_members
 
-SLOPE = 0.8
-"""Real gain over the trial's own, as a share of the error: see `docs/prediction.md`."""
+UP, DOWN = 0.26, 0.67
+"""Real gains and losses over the trial's own: a trial has fewer examples, so gains loom larger."""
 
-DOUBT = 0.07
-"""How far real training strays from the forecast (sd), as a share of the trial's error."""
+DOUBT = 0.056
+"""How far real training strays from the forecast (sd), as a share of the trial's error.
+
+All three were fitted to the tables that `benchmarks/predict.py` measures."""
 
 _GROUPS = 20
 _PASSES = 40  # over its examples, which a trial cut short keeps by taking fewer of them
@@ -46,11 +48,12 @@ class Plan:
 class TrialScore(Score):
     """Expected accuracy in points, from a brief training of a small network with each candidate.
 
-    The gain is ``SLOPE · e · (1 − L_T / L)`` with e the trial network's error in per cent and L
-    its held-out log-loss without augmentation, L_T with. Cost for one candidate: folds × steps ×
-    batch passes through the network, 77,000 by default, whatever the number of examples. With a
-    budget in seconds, all candidates are screened by a shorter trial, and a quarter of them, the
-    leaders, are tried again on other examples as often as time allows.
+    The gain is ``s · e · (1 − L_T / L)`` with e the trial network's error in per cent, L its
+    held-out log-loss without augmentation and L_T with; s is `UP` for a gain and `DOWN` for a
+    loss. Cost for one candidate: folds × steps × batch passes through the network, 77,000 by
+    default, whatever the number of examples. With a budget in seconds, all candidates are screened
+    by a shorter trial, and a quarter of them, the leaders, are tried again on other examples as
+    often as time allows.
     """
 
     name = "trial"
@@ -136,7 +139,8 @@ class TrialScore(Score):
         for c in range(candidates):
             joined = [fold for fold in folds if c in fold.losses]
             base = torch.cat([fold.losses[0] for fold in joined])
-            saved = SLOPE * error * (base - torch.cat([fold.losses[c] for fold in joined]))
+            saved = error * (base - torch.cat([fold.losses[c] for fold in joined]))
+            saved = saved * (UP if float(saved.sum()) > 0 else DOWN)
             index = torch.cat([fold.index for fold in joined])
             inside = _inside(index)
             gain = float(saved.mean() / base.mean())

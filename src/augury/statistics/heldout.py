@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from augury.errors import AuguryError
 from augury.statistics.base import Estimate, group_of
 
 _SCALES = (1e-3, 1e4)
-_HALVINGS = 26  # of the logarithm of the scale: to 1e-6, so that the loss is right to 1e-12
+_HALVINGS = 26  # of the scale's logarithm: to 1e-6, so that the loss is right to 1e-12
+_STEP = math.sqrt(10)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,58 +39,87 @@ class HeldOut:
     groups: int = 20
 
     def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        return (
+        """Compare by content: statistics that are added must be judged on the same examples."""
+        return self is other or (
             isinstance(other, HeldOut)
             and (self.classes, self.groups) == (other.classes, other.groups)
             and torch.equal(self.features, other.features)
             and torch.equal(self.targets, other.targets)
         )
 
-    __hash__ = None  # type: ignore[assignment]  # tensors are compared by what they hold
+    __hash__ = None  # type: ignore[assignment]  # what is compared by content has no hash
 
-    def estimate(self, predictions: Tensor) -> Estimate:
-        """Judge predictions ``(L, N, C)`` made in L ways, and keep the best way.
-
-        The value is minus the mean loss: log-loss after calibration for classes, squared error
-        for a real target. Replicates leave out the losses of a group; nothing is fitted again.
-        """
+    def losses(self, predictions: Tensor) -> Tensor:
+        """Give the loss of each prediction ``(N, C)``: log-loss for classes, else squared error."""
         targets = self.targets.to(predictions)
         if self.classes:
-            losses = calibrated_log_loss(predictions, targets)
-        else:
-            losses = (predictions - targets).square().sum(-1)
-        loss = losses[losses.mean(1).argmin()]
+            return calibrated_log_loss(predictions, targets)
+        return (predictions - targets).square().sum(-1)
+
+    def best(self, predict: Callable[[float], Tensor], ratios: Sequence[float]) -> Estimate:
+        """Judge `predict` at these penalties, then at √10 to either side of the best of them."""
+        tried = [self._try(predict, ratio) for ratio in ratios]
+        at = min(tried, key=lambda one: one[0])[1]
+        tried += [self._try(predict, ratio) for ratio in (at / _STEP, at * _STEP)]
+        value, _, loss = min(tried, key=lambda one: one[0])
+        if not math.isfinite(value):
+            raise AuguryError(
+                "the features of these examples are not finite; use another feature map"
+            )
+        return self.estimate(loss)
+
+    def _try(self, predict: Callable[[float], Tensor], ratio: float) -> tuple[float, float, Tensor]:
+        loss = self.losses(predict(ratio))
+        return float(loss.mean().nan_to_num(torch.inf)), ratio, loss
+
+    def estimate(self, loss: Tensor) -> Estimate:
+        """Give minus the mean loss ``(N,)``; replicates leave out groups and fit nothing again."""
         group = group_of(torch.arange(len(loss), device=loss.device), self.groups)
         by_group = loss.new_zeros(self.groups, 2)
         by_group.index_add_(0, group, torch.stack([loss, torch.ones_like(loss)], 1))
         total, count = (by_group.sum(0) - by_group).unbind(1)
         per_class = loss.new_zeros(0)
         if self.classes:
+            targets = self.targets.to(loss)
             per_class = -(loss @ targets) / targets.sum(0).clamp_min(1)
         return Estimate(-float(loss.mean()), (-total / count).cpu(), per_class.cpu())
+
+
+def folds_of(examples: int, folds: int, device: torch.device) -> list[tuple[Tensor, Tensor]]:
+    """Give the indices inside and outside of each fit; a fold that no example fell into has none.
+
+    An example's fold follows from its index alone, and holds whole groups of `HeldOut` where their
+    number is a multiple of `folds`.
+    """
+    fold = group_of(torch.arange(examples, device=device), folds)
+    parts = [(fold != f, fold == f) for f in range(folds)]
+    if not all(bool(inside.any()) for inside, _ in parts):
+        raise AuguryError(
+            f"all of {examples} examples fell into one fold, so none can be held out; "
+            "give more examples"
+        )
+    return [(inside.nonzero()[:, 0], outside.nonzero()[:, 0]) for inside, outside in parts]
 
 
 def calibrated_log_loss(predictions: Tensor, targets: Tensor) -> Tensor:
     """Give −log softmax(s·ŷ)_y of each example, with the one scale s that makes its mean least.
 
     s is the inverse temperature (Guo et al., 2017). The mean is convex in s, so its derivative
-    E[Σ_c p_c ŷ_c − ŷ_y] has one zero, found by bisection.
+    E[Σ_c p_c ŷ_c − ŷ_y] changes sign once, and bisection finds where.
 
     Parameters
     ----------
     predictions
-        ``(L, N, C)``; each of the L has its own scale.
+        ``(N, C)``.
     targets
         ``(N, C)``, one-hot.
     """
     own = (predictions * targets).sum(-1)
-    low, high = (predictions.new_full((len(predictions), 1, 1), math.log(s)) for s in _SCALES)
+    low, high = (torch.tensor(s, device=own.device, dtype=own.dtype).log() for s in _SCALES)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         expected = ((middle.exp() * predictions).softmax(-1) * predictions).sum(-1)
-        rising = ((expected - own).mean(1) > 0)[:, None, None]
+        rising = (expected - own).mean() > 0
         low, high = torch.where(rising, low, middle), torch.where(rising, middle, high)
     scaled = ((low + high) / 2).exp() * predictions
     return scaled.logsumexp(-1) - (scaled * targets).sum(-1)

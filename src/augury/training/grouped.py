@@ -34,7 +34,7 @@ class _Split(nn.Module):
         self.members = members
 
     def forward(self, x: Tensor) -> Tensor:
-        return x.view(len(x), self.members, -1)
+        return x.reshape(len(x), self.members, -1)
 
 
 class _RowNorm(nn.BatchNorm1d):

@@ -1,0 +1,179 @@
+"""Augmented Fourier features: ψ(x) = E φ(t), with no image transformed (Section 5.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from augury.augmentations.base import Augmentation, Nodes, to_device
+from augury.errors import AuguryError
+from augury.features.base import FeatureMap
+from augury.features.fourier import FourierFeatures, waves
+from augury.rng import Rng
+
+_CHUNK = 1 << 24  # values of transformed frequencies made in one go
+_BLOCK = 1 << 24  # phases held at once on a CPU: 64 MiB
+_BLOCK_CUDA = 1 << 28
+
+
+class AugmentedFourier(FeatureMap):
+    """ψ(x) = Σ_j w_j φ(A_j x), the average of the Fourier features of an example's versions.
+
+    Where the augmentation is linear, φ(A x) has phases ω·(A x) = (Aᵀω)·x: the frequencies are
+    transformed once, by the adjoint, and no example ever is. The paper draws s random maps; here
+    they are the nodes of a quadrature rule where the family has one, and otherwise every frequency
+    gets maps of its own, so that d/2 · n maps are averaged over for the price of n.
+
+    Parameters
+    ----------
+    augmentation
+        Any; if it is not linear, examples are transformed and their features averaged, the same
+        n maps for all, and `note` says so.
+    phi
+        The Fourier features of the versions.
+    versions
+        n: nodes of the rule, or maps for each frequency.
+    memory
+        GiB that transformed frequencies may take; with more, examples are transformed instead.
+    seed
+        Of the maps, where they are drawn.
+
+    Notes
+    -----
+    One product of ``(b, pixels)`` and ``(pixels, d/2)`` a node. Making the nodes costs about as
+    much as transforming n · d/2 images.
+
+    Examples
+    --------
+    >>> from augury.augmentations import rotation
+    >>> from augury.features import AugmentedFourier, FourierFeatures
+    >>> digits = torch.rand(10, 1, 8, 8)
+    >>> psi = AugmentedFourier(rotation(15), FourierFeatures(64, gamma=0.1), versions=4)
+    >>> psi.fit(digits)(digits).shape
+    torch.Size([10, 64])
+    """
+
+    def __init__(
+        self,
+        augmentation: Augmentation,
+        phi: FourierFeatures,
+        *,
+        versions: int = 6,
+        memory: float = 2.0,
+        seed: int = 0,
+    ) -> None:
+        super().__init__()
+        if versions < 1:
+            raise AuguryError(f"versions must be 1 or more, not {versions}")
+        self.augmentation, self.phi = augmentation, phi
+        self.versions, self.memory, self.seed = versions, memory, seed
+        self.d = phi.d
+        self.note = ""
+        self._maps: Nodes | None = None
+        self.nodes: Tensor | None
+        self.weights: Tensor | None
+        self.register_buffer("nodes", None, persistent=False)
+        self.register_buffer("weights", None, persistent=False)
+
+    def fit(self, x: Tensor, y: Tensor | None = None) -> Self:
+        """Fit φ to examples as they are, then transform its frequencies."""
+        self.phi.fit(x, y)
+        self.prepare(x)
+        return self
+
+    def prepare(self, like: Tensor) -> None:
+        """Make the nodes from the frequencies of φ, on the device and of the type of `like`."""
+        shape = self.phi.shape
+        self.augmentation.check(shape)
+        rule = self.augmentation.nodes(self.versions)
+        size = self.versions if rule is None else len(rule.weights)
+        self.note = self._why_explicit(size, like)
+        if rule is None:
+            # A map of each frequency's own where frequencies are transformed, else shared by all.
+            own = 1 if self.note else self.d // 2
+            index = torch.arange(own, device=like.device)
+            params = self.augmentation.draw(size, Rng(self.seed, index))
+            rule = Nodes(params, torch.full((size,), 1 / size, dtype=torch.float64))
+        self._maps = Nodes(to_device(rule.params, like.device), rule.weights)
+        self.weights = rule.weights.to(like)
+        self.nodes = None if self.note else self._transform(like)
+
+    def _why_explicit(self, size: int, like: Tensor) -> str:
+        if not self.augmentation.linear:
+            return (
+                f"{self.augmentation} is not linear in its input, so examples are transformed "
+                f"{size} times and their features averaged"
+            )
+        if self.phi.frequencies is None:
+            return "structured frequencies stay as they are, so examples are transformed instead"
+        need = size * self.phi.frequencies.numel() * like.element_size() / 2**30
+        if need > self.memory:
+            return (
+                f"transformed frequencies would take {need:.1f} GiB, over the {self.memory:g} "
+                "allowed, so examples are transformed instead"
+            )
+        return ""
+
+    def _transform(self, like: Tensor) -> Tensor:
+        """Apply the adjoint of every map to every frequency: ``(n, d/2, pixels)``."""
+        assert self.phi.frequencies is not None
+        assert self._maps is not None
+        omega = self.phi.frequencies.to(like)
+        params, n = self._maps.params, len(self._maps.weights)
+        out = omega.new_empty(n, *omega.shape)
+        step = max(1, _CHUNK // (n * omega.shape[1]))
+        for start in range(0, len(omega), step):
+            rows = slice(start, start + step)
+            images = omega[rows].unflatten(1, self.phi.shape)
+            mine = _columns(params, rows)
+            out[:, rows] = self.augmentation.adjoint(images, mine).flatten(2)
+        return out
+
+    def _phases(self, x: Tensor) -> Iterator[Tensor]:
+        """Give the phases of each version: n times ``(b, d/2)``."""
+        if self._maps is None:
+            raise AuguryError("these augmented features have no nodes yet: call fit first")
+        if self.nodes is None:
+            for j in range(len(self._maps.weights)):
+                version = self.augmentation.apply(x.unsqueeze(0), _version(self._maps.params, j))
+                yield self.phi.phases(version.squeeze(0))
+            return
+        flat, offsets = x.flatten(1), self.phi.offsets
+        for node in self.nodes:
+            phase = flat @ node.mT
+            yield phase if offsets is None else phase.add_(offsets)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.weights is None:
+            raise AuguryError("these augmented features have no nodes yet: call fit first")
+        weights = self.weights.tolist()
+        limit = _BLOCK_CUDA if x.is_cuda else _BLOCK
+        parts = x.split(max(1, 2 * limit // self.d))
+        found = [waves(self._phases(part), weights, self.d) for part in parts]
+        return found[0] if len(found) == 1 else torch.cat(found)
+
+    def versions_of(self, x: Tensor) -> Tensor:
+        """Give φ(A_j x) of every version: ``(n, b, d)``, n times the memory of `forward`."""
+        return torch.stack([waves([phase], [1.0], self.d) for phase in self._phases(x)])
+
+    def describe(self) -> str:
+        return f"{self.phi.describe()}, averaged over {self.augmentation}"
+
+
+def _columns(params: object, rows: slice) -> object:
+    """Keep the maps of some frequencies, where each has its own; shared maps stay as they are."""
+    if isinstance(params, tuple):
+        return tuple(_columns(p, rows) for p in params)
+    assert isinstance(params, Tensor)
+    return params if params.shape[1] == 1 else params[:, rows]
+
+
+def _version(params: object, j: int) -> object:
+    """Keep one version's map."""
+    if isinstance(params, tuple):
+        return tuple(_version(p, j) for p in params)
+    assert isinstance(params, Tensor)
+    return params[j : j + 1]

@@ -1,0 +1,104 @@
+"""Kernels by their spectra: values from distances, and how to draw their frequencies."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from augury.errors import AuguryError
+
+KERNELS = ("gaussian", "laplacian", "matern")
+SAMPLINGS = ("iid", "orthogonal", "hadamard")
+
+Sampling = Literal["iid", "orthogonal", "hadamard"]
+
+
+@dataclass(frozen=True)
+class ShiftInvariantKernel:
+    """K(x, x') = k(x − x'), with the law of its frequencies (Bochner's theorem).
+
+    ``"gaussian"`` is exp(−γ‖δ‖²), its frequencies N(0, 2γI); ``"laplacian"`` is exp(−γ‖δ‖₁), its
+    frequencies Cauchy of scale γ in each coordinate; ``"matern"`` is Matérn's kernel of length
+    1/√(2γ) and smoothness ν in ½, 3/2, 5/2, its frequencies √(2γ) times Student's t with 2ν
+    degrees of freedom; for ν → ∞ it is the Gaussian.
+    """
+
+    name: str = "gaussian"
+    nu: float = 1.5
+
+    def __post_init__(self) -> None:
+        if self.name not in KERNELS:
+            raise AuguryError(f"kernel must be one of {', '.join(KERNELS)}, not {self.name!r}")
+        if self.nu not in (0.5, 1.5, 2.5):
+            raise AuguryError(f"nu must be 0.5, 1.5 or 2.5, not {self.nu}")
+
+    @property
+    def title(self) -> str:
+        """Its name in a sentence."""
+        return f"Matérn-{self.nu:g}" if self.name == "matern" else self.name.capitalize()
+
+    @property
+    def norm(self) -> int:
+        """The norm that its distances are in: 1 or 2."""
+        return 1 if self.name == "laplacian" else 2
+
+    def values(self, distances: Tensor, gamma: float) -> Tensor:
+        """Give the kernel at distances in its norm."""
+        if self.name == "gaussian":
+            return (-gamma * distances.square()).exp()
+        if self.name == "laplacian":
+            return (-gamma * distances).exp()
+        r = distances * math.sqrt(2 * self.nu * 2 * gamma)
+        factor = {0.5: torch.ones_like(r), 1.5: 1 + r, 2.5: 1 + r + r.square() / 3}[self.nu]
+        return factor * (-r).exp()
+
+    def matrix(self, x: Tensor, other: Tensor, gamma: float) -> Tensor:
+        """Give K(x_i, x'_j) of two samples ``(N, d)``, ``(M, d)``: the slow, exact kernel."""
+        return self.values(torch.cdist(x, other, p=float(self.norm)), gamma)
+
+    def lengths(self, count: int, rng: np.random.Generator) -> Tensor | None:
+        """Give what each Gaussian frequency is multiplied by; None if nothing."""
+        if self.name != "matern":
+            return None
+        degrees = 2 * self.nu
+        return torch.from_numpy(np.sqrt(degrees / rng.chisquare(degrees, count)))
+
+
+def draw_dense(
+    kernel: ShiftInvariantKernel, sampling: str, count: int, d: int, seed: int
+) -> Tensor:
+    """Draw frequencies for γ = ½ (γ = 1 for the Laplacian) as a matrix ``(count, d)``, float64.
+
+    Orthogonal ones come in blocks of d: a random rotation's rows, each with the length of a
+    Gaussian vector (Yu and others, 2016); O(count · d²).
+    """
+    generator = torch.Generator().manual_seed(seed)
+    rng = np.random.default_rng(seed)
+    if kernel.name == "laplacian":
+        uniform = torch.rand((count, d), generator=generator, dtype=torch.float64)
+        return (math.pi * (uniform - 0.5)).tan()
+    blocks = -(-count // d) if sampling == "orthogonal" else 0
+    rows = blocks * d or count
+    omega = torch.randn((rows, d), generator=generator, dtype=torch.float64)
+    if sampling == "orthogonal":
+        turns = torch.linalg.qr(omega.view(blocks, d, d))[0].flatten(0, 1)
+        lengths = torch.from_numpy(np.sqrt(rng.chisquare(d, rows)))
+        omega = (turns * lengths.unsqueeze(1))[:count]
+    stretch = kernel.lengths(count, rng)
+    return omega if stretch is None else omega * stretch.unsqueeze(1)
+
+
+def check_sampling(kernel: ShiftInvariantKernel, sampling: str) -> None:
+    """Raise one clear line unless frequencies of the kernel can be drawn so."""
+    if sampling not in SAMPLINGS:
+        raise AuguryError(f"sampling must be one of {', '.join(SAMPLINGS)}, not {sampling!r}")
+    if sampling != "iid" and kernel.norm != 2:
+        raise AuguryError(
+            f"{sampling} frequencies need a kernel of the Euclidean distance, and the "
+            f"{kernel.name} is none; use sampling='iid', or the matern kernel with nu=0.5"
+        )

@@ -1,0 +1,232 @@
+"""The page of a profile: how invariant each layer of a network is."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from augury.report.heat import HeatMap, heat_map
+from augury.report.intervals import Chart, Interval, interval_chart
+from augury.report.markdown import block, code, escape, table
+from augury.report.page import render_page
+from augury.report.words import INTERVAL, count, duration, listed
+
+if TYPE_CHECKING:
+    from augury.invariance.profile import Cell, Profile
+
+_COLOURS = ("#1261a6", "#b3430c", "#3a7d44", "#7a4fa3", "#8a5300", "#6b7480")
+
+
+def to_html(profile: Profile) -> str:
+    """Write a profile as one self-contained page."""
+    data = str(profile.dataset.get("name", "the data"))
+    stem = re.sub(r"[^A-Za-z0-9]+", "-", profile.model).strip("-") or "network"
+    lead, *rest = sentences(profile)
+    text = profile.to_json()
+    return render_page(
+        "layers.html",
+        text,
+        title=f"How invariant the layers of {profile.model} are, on {data}",
+        file_name=f"layers-{stem}.json",
+        lead=lead,
+        rest=rest,
+        heat=_heat(profile, "relative"),
+        ratios=_ratios(profile),
+        against=profile.against,
+        charts=[(a, _chart(profile, a)) for a in profile.augmentations],
+        cells=profile.cells,
+        say=say,
+        span=span,
+        paste=_paste(profile),
+        facts=facts(profile),
+        uid="a" + hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8],
+    )
+
+
+def sentences(profile: Profile) -> list[str]:
+    """Say the main findings, the first of them first."""
+    said = []
+    for augmentation in profile.augmentations:
+        cells = [c for c in profile.cells if c.augmentation == augmentation]
+        first, last = cells[0], cells[-1]
+        worst = max(cells, key=lambda c: c.relative)
+        said.append(
+            f"{augmentation} moves {last.layer}, the last layer, by {say(last.relative)} of the "
+            f"distance between different examples, and {first.layer} by {say(first.relative)}; "
+            f"{worst.layer} feels it most ({say(worst.relative)})."
+        )
+    if profile.against is not None:
+        said.insert(0, _compared(profile))
+    return said
+
+
+def _compared(profile: Profile) -> str:
+    known = [c for c in profile.cells if c.ratio is not None]
+    better = [c for c in known if (c.ratio or 0) < 1]
+    worse = [f"{c.layer} under {c.augmentation}" for c in known if (c.ratio or 0) >= 1]
+    text = (
+        f"{profile.model} is more invariant than {profile.against} in {len(better)} of "
+        f"{count(len(known), 'layer')} and augmentations"
+    )
+    return f"{text}; not in {listed(worse)}." if worse else f"{text}."
+
+
+def say(value: float | None) -> str:
+    """Write a share with three digits: ``0.042``, ``1.31``, ``–`` where it is unknown."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    return f"{value:.2g}" if 0 < value < 0.01 else f"{value:.3f}"
+
+
+def span(cell: Cell) -> str:
+    """Write the interval of the relative distance."""
+    return "–" if cell.low is None else f"{say(cell.low)} to {say(cell.high)}"
+
+
+def _matrix(profile: Profile, value: Callable[[Cell], float | None]) -> np.ndarray:
+    known = {(c.layer, c.augmentation): value(c) for c in profile.cells}
+    rows = [[known.get((la, a)) for a in profile.augmentations] for la in profile.layers]
+    return np.array([[np.nan if v is None else v for v in row] for row in rows], dtype=float)
+
+
+def _heat(profile: Profile, field: str) -> HeatMap:
+    values = _matrix(profile, lambda c: getattr(c, field))
+    return heat_map(profile.layers, profile.augmentations, values, say)
+
+
+def _ratios(profile: Profile) -> list[tuple[str, HeatMap]]:
+    """Give heat maps of ratios, coloured by their logarithm: as much below 1 as above it."""
+    if profile.against is None:
+        return []
+    found = []
+    for field, name in (("ratio", "distance"), ("relative_ratio", "relative distance")):
+        values = _matrix(profile, lambda c, field=field: getattr(c, field))
+        with np.errstate(divide="ignore"):
+            logs = np.log2(values)
+        heat = heat_map(
+            profile.layers, profile.augmentations, logs, lambda v: say(2.0**v if v < 60 else None)
+        )
+        found.append((name, heat))
+    return found
+
+
+def _chart(profile: Profile, augmentation: str) -> Chart:
+    cells = [c for c in profile.cells if c.augmentation == augmentation]
+    intervals = [
+        Interval(
+            c.layer,
+            c.relative,
+            c.relative if c.low is None else c.low,
+            c.relative if c.high is None else c.high,
+            "unsure",
+            say(c.relative),
+            f"{c.layer}: {say(c.relative)}, {INTERVAL} {span(c)}, {c.size:,} features",
+        )
+        for c in cells
+    ]
+    return interval_chart(
+        intervals,
+        f"Distance under {augmentation}, relative to that between different examples",
+        f"{count(len(cells), 'layer')} from the input to the output. The table holds the same "
+        "numbers.",
+        lambda value, digits: f"{value:.{digits}f}",
+    )
+
+
+def _paste(profile: Profile) -> list[tuple[str, str]]:
+    return [("The command to repeat this", profile.command)] if profile.command else []
+
+
+def facts(profile: Profile) -> list[tuple[str, str]]:
+    """Give how the profile was measured, name and value."""
+    data = profile.dataset
+    notes = [str(note) for note in data.get("notes") or ()]
+    return [
+        ("Network", profile.model),
+        ("Compared with", profile.against or "nothing"),
+        ("Data", str(data.get("name", "unknown"))),
+        ("Examples", f"{data['examples']:,}" if "examples" in data else "unknown"),
+        ("Shape of one", " × ".join(str(s) for s in data.get("shape") or ()) or "unknown"),
+        ("Layers", f"{len(profile.layers):,}"),
+        ("Versions of each example", f"{profile.versions:,}"),
+        ("Seed", str(profile.seed)),
+        ("Time", duration(profile.seconds)),
+        ("Command", profile.command or "none: made in Python"),
+        ("Notes", "; ".join(notes) or "none: the data were used as they came"),
+    ]
+
+
+def to_markdown(profile: Profile) -> str:
+    """Write a profile as Markdown."""
+    data = str(profile.dataset.get("name", "the data"))
+    lead, *rest = sentences(profile)
+    header = ["layer", "augmentation", "features", "distance", "relative", INTERVAL]
+    compared = profile.against is not None
+    rows = [
+        [
+            code(c.layer),
+            code(c.augmentation),
+            f"{c.size:,}",
+            f"{c.distance:.4g}",
+            say(c.relative),
+            span(c),
+            *([say(c.ratio), say(c.relative_ratio)] if compared else []),
+        ]
+        for c in profile.cells
+    ]
+    if compared:
+        header += ["ratio", "relative ratio"]
+    parts = [
+        f"# {escape(f'How invariant the layers of {profile.model} are, on {data}')}",
+        f"**{escape(lead)}** {escape(' '.join(rest))}".strip(),
+        "## All layers",
+        table(header, rows, right=len(header) - 2),
+        *(f"{escape(name)}:\n\n{block(text)}" for name, text in _paste(profile)),
+        "## How it was measured",
+        table(["", ""], [[escape(name), escape(value)] for name, value in facts(profile)]),
+    ]
+    return ("\n\n".join(parts) + "\n").encode("utf-8", "replace").decode()
+
+
+def profile_figure(profile: Profile) -> Figure:
+    """Draw the relative distance along the layers; below it the ratio, where there is one."""
+    layers, compared = profile.layers, profile.against is not None
+    width = min(3 + 0.28 * len(layers), 18)
+    figure = Figure(figsize=(width, 6.4 if compared else 4.2), layout="constrained")
+    plots: Any = figure.subplots(2 if compared else 1, 1, sharex=True, squeeze=False)[:, 0]
+    at = range(len(layers))
+    for k, augmentation in enumerate(profile.augmentations):
+        cells = [profile[layer, augmentation] for layer in layers]
+        style = {"color": _COLOURS[k % len(_COLOURS)], "marker": "o", "markersize": 3.5}
+        values = [c.relative if math.isfinite(c.relative) else math.nan for c in cells]
+        plots[0].plot(at, values, label=augmentation, **style)
+        low, high = ([math.nan if v is None else v for v in ends] for ends in _ends(cells))
+        plots[0].fill_between(at, low, high, color=style["color"], alpha=0.15, linewidth=0)
+        if compared:
+            plots[1].plot(at, [math.nan if c.ratio is None else c.ratio for c in cells], **style)
+    plots[0].set_ylabel("distance under T / between examples")
+    plots[0].set_ylim(bottom=0)
+    if compared:
+        plots[1].axhline(1, color="#1d2129", linewidth=1)
+        plots[1].set_ylabel(f"ratio to {profile.against}", parse_math=False)
+        plots[1].set_ylim(bottom=0)
+    plots[-1].set_xticks(at, labels=layers, rotation=90, parse_math=False)
+    for axes in plots:
+        axes.grid(axis="y", color="#d9dde3", linewidth=0.8)
+        axes.spines[["top", "right"]].set_visible(False)
+    name = profile.dataset.get("name", "the data")
+    plots[0].set_title(f"Layers of {profile.model} on {name}", parse_math=False)
+    legend = plots[0].legend(frameon=False)
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+    return figure
+
+
+def _ends(cells: list[Cell]) -> tuple[list[float | None], list[float | None]]:
+    return [c.low for c in cells], [c.high for c in cells]

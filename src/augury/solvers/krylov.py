@@ -1,0 +1,105 @@
+"""A symmetric matrix seen through a few products: block Lanczos with full orthogonalisation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Subspace:
+    """An orthonormal basis V of a block Krylov space of A, and A on it.
+
+    Attributes
+    ----------
+    basis
+        V, ``(d, k)``.
+    values, vectors
+        The eigenvalues and eigenvectors of VᵀAV, float64.
+    coupling
+        ``(q, q)``, float64: how the last block of V leads out of the space, for residuals.
+    steps
+        Products with A that it took, each with q columns.
+    """
+
+    basis: Tensor
+    values: Tensor
+    vectors: Tensor
+    coupling: Tensor
+    steps: int
+
+    def project(self, x: Tensor) -> Tensor:
+        """Give the coordinates of ``(d, C)`` along the Ritz vectors: ``(k, C)``, float64."""
+        return self.vectors.mT @ (self.basis.mT @ x).double()
+
+    def lift(self, coordinates: Tensor) -> Tensor:
+        """Give the vectors ``(d, C)`` with these coordinates."""
+        return self.basis @ (self.vectors @ coordinates).to(self.basis)
+
+    def residual(self, coordinates: Tensor) -> float:
+        """Give ‖b − (A + λ)w‖ for w with these coordinates, b in the space, at its own λ."""
+        last = self.vectors[-len(self.coupling) :] @ coordinates
+        return float((self.coupling @ last).norm())
+
+
+def block_lanczos(
+    product: Callable[[Tensor], Tensor],
+    start: Tensor,
+    done: Callable[[Subspace], bool],
+    *,
+    most: int,
+) -> Subspace:
+    """Grow a block Krylov space from `start` until it is good enough.
+
+    Parameters
+    ----------
+    product
+        A times ``(d, q)``.
+    start
+        ``(d, q)``.
+    done
+        Looks at the space, at steps 8, 12, 18, … (each half as many again), and says when to stop.
+    most
+        The most steps.
+
+    Notes
+    -----
+    `steps` products with A and O(d k²) for orthogonality, k = q · steps; two passes each, since
+    one loses it to rounding.
+    """
+    d, q = start.shape
+    most = max(1, min(most, d // q))
+    basis = start.new_zeros(d, most * q)
+    image = torch.zeros(most * q, most * q, dtype=torch.float64, device=start.device)
+    block = torch.linalg.qr(start)[0]
+    check, scale = 8, 0.0
+    for step in range(most):
+        k = step * q
+        basis[:, k : k + q] = block
+        known = basis[:, : k + q]
+        out = product(block)
+        scale = max(scale, float(out.norm()))
+        along = known.mT @ out
+        out = out - known @ along
+        again = known.mT @ out
+        out = out - known @ again
+        image[: k + q, k : k + q] = (along + again).double()
+        following, coupling = torch.linalg.qr(out)
+        # What is left may be rounding alone, and then points anywhere: turn it out of the space.
+        block = torch.linalg.qr(following - known @ (known.mT @ following))[0]
+        ended = float(coupling.norm()) <= 1e-7 * scale
+        if ended or step + 1 >= min(check, most):
+            found = _view(basis[:, : k + q], image[: k + q, : k + q], coupling, step + 1)
+            if ended or step + 1 == most or done(found):
+                return found
+            check = check * 3 // 2
+    raise AssertionError("unreachable: the last step returns")
+
+
+def _view(basis: Tensor, image: Tensor, coupling: Tensor, steps: int) -> Subspace:
+    # Filled by columns up to the diagonal block: the upper half is the whole.
+    values, vectors = torch.linalg.eigh(image.mT, UPLO="L")
+    return Subspace(basis, values.clamp_min(0), vectors, coupling.double(), steps)

@@ -257,6 +257,7 @@ def main() -> None:
     if options.case:
         print(json.dumps(CASES[options.case](Torus(*options.torus))))
         return
+    load = os.getloadavg()[0]  # of others, before it starts: well below 1 for timings to count
     results: dict[str, list[dict]] = {}
     for case, torus in plan(options.quick):
         once = options.quick or case in ("pydtmc", "scipy")
@@ -273,6 +274,7 @@ def main() -> None:
         "tol": TOL,
         "seed": SEED,
         "cores": len(os.sched_getaffinity(0)),
+        "load": load,
         "cpu": platform.processor() or platform.machine(),
         "python": platform.python_version(),
         "versions": {name: version(name) for name in packages},

@@ -32,7 +32,7 @@ def test_the_unit_is_said_in_one_place() -> None:
     assert Unit.of(ranking).gain(0.0214) == "+0.021 alignment"
     centred = replace(ranking, score="centred-alignment")
     assert Unit.of(centred).gain(-0.004) == "−0.004 centred alignment"
-    points = replace(ranking, score="accuracy-points", rows=(make_row("invert", 1.3, 0.4),))
+    points = replace(ranking, score="trial", rows=(make_row("invert", 1.3, 0.4),))
     assert Unit.of(points).gain(1.31) == "+1.3 points"
     assert Unit.of(ranking).signed(-0.0001) == "0.000"
     assert Unit.of(ranking).signed(float("nan")) == "unknown"

@@ -21,9 +21,9 @@ class _Stopped(Exception):
 
 
 def run_parallel(
-    work: Callable[[Job, Callable[[], None]], Result],
+    work: Callable[[Job, Callable[[str], None]], Result],
     jobs: Sequence[Job],
-    tick: Callable[[], None],
+    tick: Callable[[str], None],
 ) -> list[Result]:
     """Do all jobs, as many at a time as torch has threads; results come in the jobs' order.
 
@@ -32,11 +32,11 @@ def run_parallel(
     threads = torch.get_num_threads()
     lock, stop = threading.Lock(), threading.Event()
 
-    def checked() -> None:
+    def checked(now: str) -> None:
         if stop.is_set():
             raise _Stopped
         with lock:
-            tick()
+            tick(now)
 
     pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
     try:

@@ -136,6 +136,7 @@ def rank(
         versions=versions,
         seconds=round(time.perf_counter() - started, 3),
         command=command,
+        trust=scorer.trust(),
         gallery=make_gallery(data, candidates, seed),
     )
 
@@ -217,12 +218,12 @@ def _half_width(replicates: Tensor) -> float:
 
 class _Progress:
     def __init__(self, report: Callable[[int, int, str], None] | None) -> None:
-        self.report, self.done, self.total, self.label = report, 0, 0, ""
+        self.report, self.done, self.total = report, 0, 0
 
-    def tick(self) -> None:
+    def tick(self, now: str) -> None:
         self.done += 1
         if self.report is not None:
-            self.report(self.done, self.total, self.label)
+            self.report(self.done, self.total, now)
 
 
 def make_gallery(

@@ -65,6 +65,8 @@ class Ranking:
     versions: int
     seconds: float
     command: str = ""
+    trust: str = ""
+    """How far the score can be relied on for this kind of data, in a sentence."""
     gallery: Gallery | None = field(default=None, repr=False, compare=False)
 
     def best(self) -> Row | None:
@@ -88,6 +90,7 @@ class Ranking:
             "versions": self.versions,
             "seconds": self.seconds,
             "command": self.command,
+            "trust": self.trust,
             "baseline": asdict(self.baseline),
             "rows": [asdict(row) for row in self.rows],
         }

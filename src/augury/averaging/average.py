@@ -5,14 +5,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from augury.augmentations import Augmentation, Nodes, parse
 from augury.augmentations.base import to_device
-from augury.averaging.head import SHORT, first, second, to_features
+from augury.averaging.head import SHORT, Rest, first, second, to_features
 from augury.averaging.probe import cut_at
 from augury.averaging.sketch import Sketch, grouped
 from augury.errors import AuguryError
@@ -172,23 +171,28 @@ class Averaging:
         cut = cut_at(model, self.layer, x)
         output = cut.lower(_like(versions.flatten(0, 1), x))
         features = to_features(output)
-        permuted = features is not output
+        rest = Rest(cut, features is not output, features.dtype)
         if self.order == 2 and features.dtype in SHORT:
             features = features.float()  # deviations are small differences
         weights = weights.to(features)
         orbit = Orbit(features.unflatten(0, versions.shape[:2]), weights)
         shares = None
-        if self.groups > 1 and len(versions) % self.groups == 0:
+        if self.groups > 1:
+            if len(versions) % self.groups:  # a finite family may have fewer versions than n
+                raise AuguryError(
+                    f"{self.augmentation} has {len(versions)} versions, and {self.groups} groups "
+                    "cannot share them evenly; choose other groups"
+                )
             orbit, shares = grouped(orbit, self.groups, spread=self.order == 2)
             x, y = (t.repeat(self.groups, *[1] * (t.dim() - 1)) for t in (x, y))
         if self.order == 1:
-            value = first(cut, orbit, x, y, any_loss(loss), permuted)
+            value = first(rest, orbit, x, y, any_loss(loss))
         else:
             if self.directions is not None:
                 if rng is None:
                     raise AuguryError(_SEED.format(what="a combination of directions"))
                 orbit = Sketch.combined(orbit, self.directions, rng)
-            value = second(cut, orbit, x, y, any_loss(loss), permuted, self.curvature)
+            value = second(rest, orbit, x, y, any_loss(loss), self.curvature)
         return value if shares is None else shares.to(value) @ value.view(self.groups, -1)
 
     def _versions(self, x: Tensor, rng: Rng | None) -> tuple[Tensor, Tensor]:
@@ -201,34 +205,6 @@ class Averaging:
             raise AuguryError(_SEED.format(what=augmentation))
         weights = torch.full((self.n,), 1 / self.n, dtype=x.dtype, device=x.device)
         return augmentation.views(x, self.n, rng), weights
-
-
-class Averaged(nn.Module):
-    """A network and its averaged loss as one module, for what must wrap the forward pass.
-
-    ``DistributedDataParallel(Averaged(model, averaging))`` shares gradients as it does for any
-    module: call it with a batch to get the loss, then ``backward``. The network itself stays
-    ``.model``, for testing and for saving.
-
-    Parameters
-    ----------
-    model
-        The network.
-    averaging
-        An `Averaging`, or a `TangentPropagation`.
-    loss
-        As for `Averaging.loss`.
-    """
-
-    def __init__(self, model: nn.Module, averaging: Any, loss: LossLike = multinomial) -> None:
-        super().__init__()
-        self.model, self.averaging, self.criterion = model, averaging, loss
-
-    def forward(
-        self, x: Tensor, y: Tensor, *, seed: int | None = None, index: Tensor | None = None
-    ) -> Tensor:
-        """Give the mean loss of a batch."""
-        return self.averaging.loss(self.model, x, y, self.criterion, seed=seed, index=index)
 
 
 _SEED = "{what} is drawn at random: give seed=, another at each step (the step's number will do)"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -24,11 +26,24 @@ def to_features(output: Tensor) -> Tensor:
     return output.permute(0, 2, 3, 1) if _channels_last(output) else output
 
 
-def make_head(cut: Cut, x: Tensor, *, permuted: bool, plain: bool) -> Callable[[Tensor], Tensor]:
-    """Give f, from features as `to_features` gives them to outputs of at least single precision."""
+@dataclass(frozen=True)
+class Rest:
+    """The rest of a network after a cut, for features made by `to_features`."""
 
-    def head(features: Tensor) -> Tensor:
-        output = cut.upper(features.permute(0, 3, 1, 2) if permuted else features, x, plain=plain)
+    cut: Cut
+    permuted: bool
+    """Whether channels stand last in the features."""
+    dtype: torch.dtype
+    """That of the layer's output, where features are of a longer one."""
+
+    def head(self, x: Tensor, *, plain: bool = False) -> Callable[[Tensor], Tensor]:
+        """Give f, to outputs of at least single precision; x has as many rows as the features."""
+        return functools.partial(self._run, x, plain)
+
+    def _run(self, x: Tensor, plain: bool, features: Tensor) -> Tensor:
+        if self.permuted:
+            features = features.permute(0, 3, 1, 2)
+        output = self.cut.upper(features.to(self.dtype), x, plain=plain)
         if not isinstance(output, Tensor):
             raise AuguryError(
                 f"the network gives a {type(output).__name__}, not a tensor; wrap it in a module "
@@ -36,30 +51,29 @@ def make_head(cut: Cut, x: Tensor, *, permuted: bool, plain: bool) -> Callable[[
             )
         return output.float() if output.dtype in SHORT else output
 
-    return head
 
-
-def first(cut: Cut, orbit: Orbit, x: Tensor, y: Tensor, loss: Loss, permuted: bool) -> Tensor:
+def first(rest: Rest, orbit: Orbit, x: Tensor, y: Tensor, loss: Loss) -> Tensor:
     """ĝ of each example: one pass through the rest of the network."""
-    return first_order(make_head(cut, x, permuted=permuted, plain=False), orbit, y, loss)
+    return first_order(rest.head(x), orbit, y, loss)
 
 
 def second(
-    cut: Cut, orbit: Orbit, x: Tensor, y: Tensor, loss: Loss, permuted: bool, curvature: Curvature
+    rest: Rest, orbit: Orbit, x: Tensor, y: Tensor, loss: Loss, curvature: Curvature
 ) -> Tensor:
     """g̃ of each example: one pass, and a Jacobian-vector product for each direction of the orbit.
 
-    All passes see the same dropout, and the batch norm statistics of the averaged features.
+    All passes see the same dropout, and the batch norm statistics of the averaged features. They
+    do not run compiled.
     """
-    head = make_head(cut, x, permuted=permuted, plain=True)
-    statistics = Statistics(cut.model)
+    head, model = rest.head(x, plain=True), rest.cut.model
+    statistics = Statistics(model)
     again = _draws(x.device)
     with statistics.noted():
         value = first_order(head, orbit, y, loss)
     still = statistics.held(head)
 
     def repeat(features: Tensor) -> Tensor:
-        if cut.model.training:
+        if model.training:
             again()
         return still(features)
 

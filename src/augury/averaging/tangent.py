@@ -20,7 +20,7 @@ from torch.utils import _pytree as pytree
 from augury.augmentations import Augmentation, Params, Power, Then
 from augury.augmentations.warps import Affine, sample
 from augury.averaging.average import LossLike, as_augmentation, check_curvature, check_training
-from augury.averaging.head import second
+from augury.averaging.head import Rest, second
 from augury.averaging.layers import INPUT
 from augury.averaging.probe import cut_at
 from augury.averaging.sketch import Sketch
@@ -69,7 +69,7 @@ class TangentPropagation:
         check_training(model)
         cut = cut_at(model, INPUT, x)
         sketch = tangent_sketch(as_augmentation(self.augmentation), x)
-        return second(cut, sketch, x, y, any_loss(loss), False, self.curvature)
+        return second(Rest(cut, False, x.dtype), sketch, x, y, any_loss(loss), self.curvature)
 
 
 def tangent_sketch(augmentation: Augmentation, x: Tensor) -> Sketch:

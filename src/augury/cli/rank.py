@@ -159,23 +159,28 @@ def show(result: Ranking) -> None:
     for note in data["notes"]:
         console.print(f"  {note}", style="dim", markup=False, highlight=False)
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("", "augmentation", "gain", "95 % interval", "verdict"):
+    gain = "points" if result.score == "trial" else "gain"
+    for heading in ("", "augmentation", gain, "95 % interval", "verdict"):
         table.add_column(
             heading, justify="left" if heading in ("augmentation", "verdict") else "right"
         )
+    digits = 2 if result.score == "trial" else 4
     for place, row in enumerate(result.rows, start=1):
         table.add_row(
             str(place),
             Text(row.augmentation),
-            f"{row.gain:+.4f}",
-            f"{row.low:+.4f} to {row.high:+.4f}",
+            f"{row.gain:+.{digits}f}",
+            f"{row.low:+.{digits}f} to {row.high:+.{digits}f}",
             Text(row.verdict, style=_STYLE[row.verdict]),
         )
     console.print(table)
+    unit = "% accuracy" if result.score == "trial" else result.score
     console.print(
-        f"{result.score} {result.baseline.score:.4f} without augmentation; {result.features}; "
-        f"{result.versions} versions; {result.seconds:.1f} s",
+        f"{result.baseline.score:.{digits}f} {unit} without augmentation; {result.features}; "
+        f"{result.seconds:.1f} s",
         style="dim",
         markup=False,
         highlight=False,
     )
+    if result.trust:
+        console.print(result.trust, markup=False, highlight=False)

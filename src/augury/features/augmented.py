@@ -138,7 +138,8 @@ class AugmentedFourier(FeatureMap):
             raise AuguryError("these augmented features have no nodes yet: call fit first")
         if self.nodes is None:
             for j in range(len(self._maps.weights)):
-                version = self.augmentation.apply(x.unsqueeze(0), _version(self._maps.params, j))
+                params = to_device(_version(self._maps.params, j), x.device)
+                version = self.augmentation.apply(x.unsqueeze(0), params)
                 yield self.phi.phases(version.squeeze(0))
             return
         flat, offsets = x.flatten(1), self.phi.offsets
@@ -155,8 +156,15 @@ class AugmentedFourier(FeatureMap):
         found = [waves(self._phases(part), weights, self.d) for part in parts]
         return found[0] if len(found) == 1 else torch.cat(found)
 
+    @property
+    def shared(self) -> bool:
+        """Whether all frequencies see the same maps, so that a version is one transformed x."""
+        return self.nodes is None or self.augmentation.nodes(self.versions) is not None
+
     def versions_of(self, x: Tensor) -> Tensor:
         """Give φ(A_j x) of every version: ``(n, b, d)``, n times the memory of `forward`."""
+        if not self.shared:
+            raise AuguryError("each frequency has maps of its own, so there are no whole versions")
         return torch.stack([waves([phase], [1.0], self.d) for phase in self._phases(x)])
 
     def describe(self) -> str:

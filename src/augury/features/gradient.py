@@ -153,9 +153,11 @@ def default_network(shape: tuple[int, ...], seed: int) -> nn.Sequential:
             return nn.Sequential(*_dense(shape[0], 128), *_dense(128, 128), nn.Linear(128, 1))
         image = len(shape) == 3
         conv, norm = (nn.Conv2d, nn.BatchNorm2d) if image else (nn.Conv1d, nn.BatchNorm1d)
-        pool, shrinker = (nn.MaxPool2d, nn.AvgPool2d) if image else (nn.MaxPool1d, nn.AvgPool1d)
+        pool = nn.MaxPool2d if image else nn.MaxPool1d
         window = shrink(shape)
-        layers: list[nn.Module] = [shrinker(window)]
+        layers: list[nn.Module] = [
+            nn.AvgPool2d((window[0], window[1])) if image else nn.AvgPool1d(window[0])
+        ]
         width, side = shape[0], min(s // w for s, w in zip(shape[1:], window, strict=True))
         for block in ((24, 24), (48, 48), (96,)):
             if width != shape[0] and side >= 4:

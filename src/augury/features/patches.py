@@ -110,10 +110,9 @@ class PatchFeatures(FeatureMap):
 
     def _maps(self, x: Tensor) -> Tensor:
         """Bring examples to ``(b, channels, h, w)``: centred, no larger than needed."""
-        x = x - self.centre
-        if x.dim() == 3:  # a series is an image of height one
-            return F.avg_pool2d(x.unsqueeze(2), (1, *shrink(x.shape[1:])))
-        return F.avg_pool2d(x, shrink(x.shape[1:]))
+        height, width = (1, *shrink(tuple(x.shape[1:])))[-2:]
+        image = x.unsqueeze(2) if x.dim() == 3 else x  # a series is an image of height one
+        return F.avg_pool2d(image - self.centre, (height, width))
 
     def _reduced(self, maps: Tensor) -> Tensor:
         window = [2 if side >= 8 else 1 for side in maps.shape[-2:]]

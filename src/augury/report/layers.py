@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from augury.report.heat import HeatMap, heat_map
+from augury.report.heat import LEVELS, HeatMap, heat_map
 from augury.report.intervals import Chart, Interval, interval_chart
-from augury.report.markdown import block, code, escape, table
+from augury.report.markdown import _table as table
+from augury.report.markdown import block, code, escape
 from augury.report.page import render_page
 from augury.report.words import INTERVAL, count, duration, listed
 
@@ -36,13 +37,14 @@ def to_html(profile: Profile) -> str:
         file_name=f"layers-{stem}.json",
         lead=lead,
         rest=rest,
-        heat=_heat(profile, "relative"),
+        heat=_heat(profile),
         ratios=_ratios(profile),
         against=profile.against,
         charts=[(a, _chart(profile, a)) for a in profile.augmentations],
         cells=profile.cells,
         say=say,
         span=span,
+        interval=INTERVAL,
         paste=_paste(profile),
         facts=facts(profile),
         uid="a" + hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8],
@@ -57,9 +59,9 @@ def sentences(profile: Profile) -> list[str]:
         first, last = cells[0], cells[-1]
         worst = max(cells, key=lambda c: c.relative)
         said.append(
-            f"{augmentation} moves {last.layer}, the last layer, by {say(last.relative)} of the "
-            f"distance between different examples, and {first.layer} by {say(first.relative)}; "
-            f"{worst.layer} feels it most ({say(worst.relative)})."
+            f"{augmentation} moves the last layer ({last.layer}) by {say(last.relative)} of the "
+            f"distance between different examples, and the first ({first.layer}) by "
+            f"{say(first.relative)}; {worst.layer} feels it most ({say(worst.relative)})."
         )
     if profile.against is not None:
         said.insert(0, _compared(profile))
@@ -67,12 +69,11 @@ def sentences(profile: Profile) -> list[str]:
 
 
 def _compared(profile: Profile) -> str:
-    known = [c for c in profile.cells if c.ratio is not None]
-    better = [c for c in known if (c.ratio or 0) < 1]
+    known = [c for c in profile.cells if c.ratio is not None and c.layer != "input"]
     worse = [f"{c.layer} under {c.augmentation}" for c in known if (c.ratio or 0) >= 1]
     text = (
-        f"{profile.model} is more invariant than {profile.against} in {len(better)} of "
-        f"{count(len(known), 'layer')} and augmentations"
+        f"{profile.model} is more invariant than {profile.against} in {len(known) - len(worse)} of "
+        f"{count(len(known), 'case')} (a layer under an augmentation)"
     )
     return f"{text}; not in {listed(worse)}." if worse else f"{text}."
 
@@ -95,22 +96,34 @@ def _matrix(profile: Profile, value: Callable[[Cell], float | None]) -> np.ndarr
     return np.array([[np.nan if v is None else v for v in row] for row in rows], dtype=float)
 
 
-def _heat(profile: Profile, field: str) -> HeatMap:
-    values = _matrix(profile, lambda c: getattr(c, field))
-    return heat_map(profile.layers, profile.augmentations, values, say)
+class _FromZero(HeatMap):
+    """A heat map of values that are never below zero: its legend has one side."""
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        return LEVELS[len(LEVELS) // 2 :]
+
+
+def _heat(profile: Profile) -> HeatMap:
+    values = _matrix(profile, lambda c: c.relative)
+    found = heat_map(profile.layers, profile.augmentations, values, say)
+    return _FromZero(found.columns, found.rows, ("0", found.scale[1]), found.left_out)
 
 
 def _ratios(profile: Profile) -> list[tuple[str, HeatMap]]:
-    """Give heat maps of ratios, coloured by their logarithm: as much below 1 as above it."""
+    """Give heat maps of ratios, coloured by their logarithm, the more invariant the bluer."""
     if profile.against is None:
         return []
     found = []
     for field, name in (("ratio", "distance"), ("relative_ratio", "relative distance")):
         values = _matrix(profile, lambda c, field=field: getattr(c, field))
         with np.errstate(divide="ignore"):
-            logs = np.log2(values)
+            logs = -np.log2(values)
         heat = heat_map(
-            profile.layers, profile.augmentations, logs, lambda v: say(2.0**v if v < 60 else None)
+            profile.layers,
+            profile.augmentations,
+            np.where(np.isfinite(logs), logs, np.nan),
+            lambda v: say(2.0**-v),
         )
         found.append((name, heat))
     return found

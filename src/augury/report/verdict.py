@@ -9,18 +9,10 @@ from augury.results import VERDICTS, Ranking, Row
 
 _APART = "be told apart from no augmentation"
 
-_CAUTIONS = {
-    "alignment": (
-        "Alignment says how well averaged features agree with the labels; it is no forecast of a "
-        "network's accuracy, so try the leaders before you rely on them."
-    )
-}
-_CAUTIONS["centred-alignment"] = _CAUTIONS["alignment"]
-
 
 def caution(ranking: Ranking) -> str:
-    """Say how far the score can be trusted; empty where nothing is known against it."""
-    return _CAUTIONS.get(ranking.score, "")
+    """Say how far the score can be trusted; empty where nothing is known."""
+    return ranking.trust
 
 
 def tally(ranking: Ranking) -> dict[str, int]:

@@ -64,7 +64,7 @@ class Unit:
 
 def _unit(score: str) -> tuple[str, int, int]:
     """Give a score's unit in words, with the fewest and the most digits to print."""
-    if score.endswith("points"):
+    if score == "trial":
         return "points", 1, 3
     return score.replace("-", " "), 3, 6
 

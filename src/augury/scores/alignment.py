@@ -23,8 +23,14 @@ class AlignmentScore(Score):
         targets = self.setting.data.targets()
         for orbit, index in self.setting.orbits(augmentation, self.groups):
             statistic.update(orbit, targets[index], index)
-            self.tick()
+            self.tick(repr(augmentation))
         return statistic.result()
+
+    def trust(self) -> str:
+        return (
+            "Alignment says how well averaged features agree with the labels; it is no forecast of "
+            "a network's accuracy, so try the leaders before you rely on them."
+        )
 
 
 class CentredAlignmentScore(AlignmentScore):

@@ -55,14 +55,15 @@ class Setting:
 class Score(ABC):
     """Judges candidates in one setting; higher is better.
 
-    `tick` is called `ticks(k)` times while k candidates are judged, for a progress bar.
+    `tick` is called `ticks(k)` times while k candidates are judged, with the name of what is being
+    judged, for a progress bar.
     """
 
     name: str
     default_features: str | None = "fourier"
     """The feature map to use where none is named; None for a score that needs none."""
 
-    def __init__(self, setting: Setting, tick: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, setting: Setting, tick: Callable[[str], None] = lambda now: None) -> None:
         self.setting, self.tick = setting, tick
 
     def ticks(self, candidates: int) -> int:
@@ -76,6 +77,10 @@ class Score(ABC):
     def evaluate_all(self, augmentations: Sequence[Augmentation]) -> Iterator[Estimate]:
         """Judge candidates in turn; a score that can judge them together overrides this."""
         return map(self.evaluate, augmentations)
+
+    def trust(self) -> str:
+        """Say how far the score can be relied on for this data; empty where that is not known."""
+        return ""
 
     def describe(self) -> str:
         """Say what candidates were judged with."""

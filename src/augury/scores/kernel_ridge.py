@@ -36,7 +36,7 @@ class KernelRidgeScore(Score):
     ratios = (1e-3, 1e-2, 0.1, 1.0)
     """Penalties to choose from, as shares of the mean diagonal of K̄."""
 
-    def __init__(self, setting: Setting, tick: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, setting: Setting, tick: Callable[[str], None] = lambda now: None) -> None:
         self.given = len(setting.data)
         if self.given > _MOST:
             setting = replace(setting, data=setting.data.subsample(_MOST, setting.seed))
@@ -52,13 +52,13 @@ class KernelRidgeScore(Score):
         for orbit, index in self.setting.orbits(augmentation, self.folds):
             parts.append(orbit.mean)
             order.append(index)
-            self.tick()
+            self.tick(repr(augmentation))
         psi = torch.cat(parts)
         psi = psi[torch.cat(order).argsort().to(psi.device)]
         held_out = HeldOut(psi, data.targets(), data.classes is not None, self.groups)
         solve = by_features if psi.shape[1] < len(psi) else by_kernel
         found = solve(held_out, self.folds, self.ratios)
-        self.tick()
+        self.tick(repr(augmentation))
         return found
 
     def describe(self) -> str:

@@ -39,9 +39,9 @@ class RidgeScore(Score):
         targets = self._clean.targets
         for orbit, index in self.setting.orbits(augmentation, self.folds):
             statistic.update(orbit, targets[index], index)
-            self.tick()
+            self.tick(repr(augmentation))
         found = statistic.result()
-        self.tick()
+        self.tick(repr(augmentation))
         return found
 
     @cached_property

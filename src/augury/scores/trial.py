@@ -83,15 +83,31 @@ class TrialScore(Score):
 
     def evaluate_all(self, augmentations: Sequence[Augmentation]) -> Iterator[Estimate]:
         """Judge candidates against the first one, which must be no augmentation."""
+        started = time.perf_counter()
         plan = self.plan(len(augmentations))
         everyone = list(range(len(augmentations)))
         seen_by = [self._losses(augmentations, everyone, k) for k in range(plan.protocol.folds)]
         for k in range(plan.again):
+            if self._late(started, k):
+                break
             found = self._estimates(seen_by, len(augmentations))
             order = sorted(everyone[1:], key=lambda c: -found[c].value)
             leaders = [0, *sorted(order[: _leaders(len(order))])]
             seen_by.append(self._losses(augmentations, leaders, plan.protocol.folds + k))
         return iter(self._estimates(seen_by, len(augmentations)))
+
+    def trust(self) -> str:
+        if self.setting.data.kind != "image" or self.setting.data.classes is None:
+            return (
+                "How far this forecast can be trusted was measured on labelled images only, and "
+                "this is other data: try the leaders before you rely on them."
+            )
+        return (
+            "On six image sets where a larger network was really trained with 32 candidates each, "
+            "this forecast ranked them with a correlation of 0.47 to 0.90 (mean 0.74), had the "
+            "sign of 87 % of gains over half a point right, and the best of its first three fell "
+            "at most 0.4 points short of the best."
+        )
 
     def describe(self) -> str:
         plan = self._plan or Plan(self.protocol)
@@ -107,6 +123,13 @@ class TrialScore(Score):
     def _together(self) -> bool:
         return self.setting.device.type == "cuda"
 
+    def _late(self, started: float, rounds: int) -> bool:
+        """Whether another round of the leaders would outrun the budget, at the pace so far."""
+        spent = time.perf_counter() - started
+        share = 1 if self._together else 0.3  # of the first round, which had all candidates
+        budget = self.setting.budget
+        return budget is not None and spent * (1 + share / (1 + rounds * share)) > budget
+
     def _losses(self, augmentations: Sequence[Augmentation], chosen: list[int], k: int) -> _Held:
         """Train the chosen candidates on one fold; give their losses on what it held out."""
         data, device = self.setting.data, self.setting.device
@@ -117,11 +140,14 @@ class TrialScore(Score):
         one = Grouped("small", 1, seen(data.shape), outputs, fold.seed)
         if self._together:  # a GPU is idle with one small network: all are one grouped network
             net = one.tiled(len(picked)).to(device)
-            out = train_members(net, data, protocol, picked, fold, self.tick)
+            out = train_members(
+                net, data, protocol, picked, fold, lambda: self.tick("all candidates")
+            )
         else:  # a CPU is not, and runs plain convolutions faster than grouped ones
 
-            def work(candidate: Augmentation, tick: Callable[[], None]) -> Tensor:
-                return train_members(copy.deepcopy(one), data, protocol, [candidate], fold, tick)
+            def work(candidate: Augmentation, tick: Callable[[str], None]) -> Tensor:
+                net, name = copy.deepcopy(one), repr(candidate)
+                return train_members(net, data, protocol, [candidate], fold, lambda: tick(name))
 
             out = torch.cat(run_parallel(work, picked, self.tick), dim=1)
         losses, wrong = _judge(out, data.y[fold.held].to(device), data.classes is not None)
@@ -197,8 +223,9 @@ def _afford(budget: float, candidates: int, full: Protocol, step: float) -> Plan
         return Plan(full, min(6, int(spare / (leaders * full.steps))))
     each = int(min(full.steps, max(40, 0.65 * steps / candidates)))
     again = max(0, min(6, int((steps - each * candidates) / (leaders * each))))
-    size = max(100, min(full.examples, each * full.batch // _PASSES))
-    return Plan(replace(full, steps=each, folds=1, examples=size), again)
+    size = max(2, min(full.examples // full.batch, each // _PASSES)) * full.batch
+    short = replace(full, steps=each, folds=1, examples=size, held=min(full.held, 8 * size))
+    return Plan(short, again)
 
 
 def _inside(index: Tensor) -> Tensor:

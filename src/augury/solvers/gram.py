@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from augury.rng import Rng
 from augury.solvers.batches import Batches
 
 _BLOCK = 2048  # columns of the Gram matrix computed together
+PROBES = 4  # random columns that measure the effective number of parameters
+_SAMPLE = 2048  # examples whose averaged features are kept aside
 
 
 @dataclass(frozen=True)
@@ -26,15 +30,24 @@ class Sums:
         The number of examples.
     gram
         E[φφᵀ], ``(d, d)``, where it was asked for.
+    probes
+        ``(d, 4)``, with E[zzᵀ] = E[ψψᵀ] for each column z: averaged features with random signs.
+    sample
+        ψ and y of some examples, ``(m, d)`` and ``(m, C)``, where there are several versions:
+        what an estimate of risk looks at.
     """
 
     cross: Tensor
     power: float
     count: int
     gram: Tensor | None
+    probes: Tensor
+    sample: tuple[Tensor, Tensor] | None
 
 
-def accumulate(batches: Batches, *, gram: bool, dtype: torch.dtype | None = None) -> Sums:
+def accumulate(
+    batches: Batches, *, gram: bool, dtype: torch.dtype | None = None, seed: int = 0
+) -> Sums:
     """Sum over all versions of all examples, in one pass.
 
     Parameters
@@ -46,20 +59,28 @@ def accumulate(batches: Batches, *, gram: bool, dtype: torch.dtype | None = None
         memory.
     dtype
         Of the sums; by default the features' own.
+    seed
+        Of the probes' signs.
     """
     total: Tensor | None = None
     cross: Tensor | None = None
-    power = 0.0
+    power, done = 0.0, 0
+    kept: list[tuple[Tensor, Tensor]] = []
+    step = -(-len(batches) // _SAMPLE)
     for rows, weights, y in batches.rows():
         kind = dtype or rows.dtype
         rows = rows.to(kind)
         d, b = rows.shape[1], len(y)
         targets = y.to(rows)
         mean = rows if weights is None else _average(rows, weights, b)
+        signs = _signs(seed, done, b).to(rows)
+        done += b
         if cross is None:
-            cross = rows.new_zeros(d, targets.shape[1])
+            cross = rows.new_zeros(d, targets.shape[1] + PROBES)
             total = rows.new_zeros(d, d) if gram else None
-        cross.addmm_(mean.mT, targets)
+        cross.addmm_(mean.mT, torch.cat([targets, signs], 1))
+        if weights is not None:
+            kept.append((mean[::step].clone(), targets[::step]))
         power += float(targets.double().square().sum())
         if total is not None:
             scaled = rows if weights is None else rows * weights.to(rows).unsqueeze(1)
@@ -69,7 +90,16 @@ def accumulate(batches: Batches, *, gram: bool, dtype: torch.dtype | None = None
     if total is not None:
         _mirror(total)
         total /= count
-    return Sums(cross / count, power / count, count, total)
+    sample = tuple(torch.cat(part) for part in zip(*kept, strict=True)) if kept else None
+    probes = cross[:, -PROBES:] / math.sqrt(count)
+    cross = cross[:, :-PROBES] / count
+    return Sums(cross, power / count, count, total, probes, sample)  # type: ignore[arg-type]
+
+
+def _signs(seed: int, start: int, count: int) -> Tensor:
+    """Give a random sign for each example and probe: ``(b, 4)``."""
+    index = torch.arange(start, start + count)
+    return 2.0 * Rng(seed, index).integers(PROBES, 2).mT - 1
 
 
 def _average(rows: Tensor, weights: Tensor, b: int) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import torch
@@ -14,12 +14,11 @@ from torch import Tensor
 
 from augury.errors import AuguryError
 from augury.solvers.batches import Batches
-from augury.solvers.gram import Sums, accumulate
+from augury.solvers.gram import PROBES, Sums, accumulate
 from augury.solvers.krylov import Subspace, block_lanczos
 from augury.solvers.spectrum import Spectrum
 
 _SMALL = 768  # a matrix of this side is taken apart whole
-_PROBES = 4  # random columns that measure the effective number of parameters
 _WIDE = 32  # more targets than these choose λ by random combinations of them
 _STEPS, _TYPICAL = 80, 40
 
@@ -104,8 +103,8 @@ def solve_ridge(
     fits = batches.dtype.itemsize * d * d <= gram_bytes
     on_gpu = batches.device.type == "cuda"
     direct = ridge != "gcv" and (method == "cholesky" or (method == "auto" and on_gpu and fits))
-    many = 4 * _TYPICAL * (classes + _PROBES) > d or not batches.kept
-    sums = accumulate(batches, gram=direct or (fits and many))
+    many = 4 * _TYPICAL * (classes + PROBES) > d or not batches.kept
+    sums = accumulate(batches, gram=direct or (fits and many), seed=seed)
     if direct:
         return _cholesky(sums, float(ridge), math.nan)
     return _krylov(sums, batches, ridge, tol, fits and method != "krylov", seed)
@@ -114,43 +113,45 @@ def solve_ridge(
 def _primal(sums: Sums, ridge: Ridges, dtype: torch.dtype) -> Ridge:
     assert sums.gram is not None
     values, vectors = torch.linalg.eigh(sums.gram)
-    cross = vectors.mT @ sums.cross
-    return _eigen(values, vectors, cross, sums.power, sums.count, ridge, dtype)
+    return _eigen(sums, values, vectors, ridge, dtype)
 
 
 def _dual(batches: Batches, ridge: Ridges) -> Ridge:
-    """Solve in the space of examples, for fewer rows than features: w = Fᵀ(FFᵀ + λI)⁻¹Y."""
-    parts, targets = [], []
+    """Take FFᵀ apart in place of FᵀF, for fewer rows than features: Fᵀu/√s for eigenvectors."""
+    parts = []
     for rows, weights, y in batches.rows():
         share = torch.ones_like(y[:, 0]) if weights is None else weights
-        root = (share.double() / len(batches)).sqrt().unsqueeze(1)
-        parts.append(rows.double() * root)
-        targets.append(y.double().repeat(batches.n, 1) * root)
-    f, y = torch.cat(parts), torch.cat(targets)
+        parts.append(rows.double() * (share.double() / len(batches)).sqrt().unsqueeze(1))
+    f = torch.cat(parts)
     values, vectors = torch.linalg.eigh(f @ f.mT)
-    some = values > 1e-12 * values[-1]  # what is left out has no features to speak of
-    values, lifted = values[some], f.mT @ (vectors[:, some] / values[some].sqrt())
-    power = float(y.square().sum())
-    return _eigen(values, lifted, lifted.mT @ (f.mT @ y), power, len(batches), ridge, batches.dtype)
+    some = values > 1e-12 * values[-1]  # the others have no features to speak of
+    lifted = f.mT @ (vectors[:, some] / values[some].sqrt())
+    sums = accumulate(batches, gram=False, dtype=torch.float64)
+    return _eigen(sums, values[some], lifted, ridge, batches.dtype)
 
 
-def _eigen(
-    values: Tensor,
-    vectors: Tensor,
-    cross: Tensor,
-    power: float,
-    count: int,
-    ridge: Ridges,
-    dtype: torch.dtype,
-) -> Ridge:
+def _eigen(sums: Sums, values: Tensor, vectors: Tensor, ridge: Ridges, dtype: torch.dtype) -> Ridge:
     """Solve with all eigenvalues known, and the eigenvectors ``(d, k)``."""
-    values = values.clamp_min(0)
-    spectrum = Spectrum(values, cross, torch.ones_like(values), power, count)
+    whole = torch.eye(len(values)).to(values)
+    space = Subspace(vectors, values.clamp_min(0), whole, whole[:0, :0], 0)
+    spectrum = _spectrum(sums, space, sums.cross, whole=True)
     chosen = spectrum.best_ridge() if ridge == "gcv" else ridge
     weights = (vectors @ spectrum.solve(chosen)).to(dtype)
-    whole = torch.eye(len(values)).to(values)
-    space = Subspace(vectors.to(dtype), values, whole, whole[:0, :0], 0)
+    space = replace(space, basis=vectors.to(dtype))
     return Ridge(weights, chosen, _risk(spectrum, chosen), "eigen", space=space)
+
+
+def _spectrum(sums: Sums, space: Subspace, cross: Tensor, *, whole: bool) -> Spectrum:
+    """See the data along the vectors of a space: all eigenvectors, or those probes lead to."""
+    values, sample = space.values, None
+    if sums.sample is not None:
+        psi, y = sums.sample
+        sample = (space.project(psi.mT).mT, y.double())
+    if not whole:
+        mass = space.project(sums.probes).square().mean(1)
+    else:
+        mass = values if sample is None else sample[0].square().mean(0)
+    return Spectrum(values, space.project(cross), mass, sums.power, sums.count, sample)
 
 
 def _krylov(
@@ -158,29 +159,28 @@ def _krylov(
 ) -> Ridge:
     cross, gram = sums.cross, sums.gram
     generator = torch.Generator().manual_seed(seed)
-    columns = cross
+    columns, mix = cross, torch.eye(cross.shape[1])
     if cross.shape[1] > _WIDE:  # λ by random combinations; the solution by Cholesky
-        mix = torch.randn(cross.shape[1], _PROBES, generator=generator, dtype=torch.float64)
-        columns = cross @ (mix / math.sqrt(_PROBES)).to(cross)
-    probes = torch.randn(len(cross), _PROBES, generator=generator, dtype=torch.float64).to(cross)
+        mix = torch.randn(cross.shape[1], PROBES, generator=generator, dtype=torch.float64)
+        mix /= math.sqrt(PROBES)
+        columns = cross @ mix.to(cross)
 
-    def spectrum_of(space: Subspace) -> Spectrum:
-        shares = space.project(probes).square().mean(1)
-        return Spectrum(space.values, space.project(columns), shares, sums.power, sums.count)
-
+    if sums.sample is not None and columns is not cross:
+        psi, y = sums.sample
+        sums = replace(sums, sample=(psi, y @ mix.to(y)))
     norm = float(columns.norm()) or 1.0
     last = [math.nan]
 
     def done(space: Subspace) -> bool:
-        spectrum = spectrum_of(space)
+        spectrum = _spectrum(sums, space, columns, whole=False)
         chosen = spectrum.best_ridge() if ridge == "gcv" else ridge
         settled = abs(math.log(chosen / last[0])) < 0.7 if last[0] == last[0] else ridge != "gcv"
         last[0] = chosen
         return settled and space.residual(spectrum.solve(chosen)) <= tol * norm
 
     product = _by_gram(gram) if gram is not None else _by_features(batches)
-    space = block_lanczos(product, torch.cat([columns, probes], 1), done, most=_STEPS)
-    spectrum = spectrum_of(space)
+    space = block_lanczos(product, torch.cat([columns, sums.probes], 1), done, most=_STEPS)
+    spectrum = _spectrum(sums, space, columns, whole=False)
     chosen = spectrum.best_ridge() if ridge == "gcv" else ridge
     coordinates = spectrum.solve(chosen)
     residual = space.residual(coordinates) / norm

@@ -14,7 +14,11 @@ _LEAST_FREEDOM = 0.02  # of the examples must be left free, or the estimate of r
 
 @dataclass(frozen=True)
 class Spectrum:
-    """E[φφᵀ] by its eigenvalues, and what the targets say along its eigenvectors.
+    """E[φφᵀ] by its eigenvalues, and what data and targets say along its eigenvectors.
+
+    The exact objective is a ridge regression on the averaged features ψ, with the covariance of
+    versions added to the penalty: E‖y − wᵀψ‖² + wᵀ(E Cov + λ)w. Its risk follows as for any
+    smoother, from its error on ψ and its effective number of parameters, N E[ψᵀ(E[φφᵀ] + λ)⁻¹ψ].
 
     Attributes
     ----------
@@ -22,26 +26,32 @@ class Spectrum:
         s, ``(k,)``, float64.
     cross
         c, the eigenvectors' products with E[ψyᵀ]: ``(k, C)``, float64.
-    shares
-        ``(k,)``: how many eigenvalues each stands for; 1 where all are known.
+    mass
+        m, so that tr E[ψψᵀ](E[φφᵀ] + λ)⁻¹ = Σ m/(s + λ): ``(k,)``. Equal to s where φ = ψ.
     power, count
         E‖y‖² and the number of examples N.
+    sample
+        Where φ is not ψ: some examples' ψ along the eigenvectors ``(m, k)``, and their y.
     """
 
     values: Tensor
     cross: Tensor
-    shares: Tensor
+    mass: Tensor
     power: float
     count: int
+    sample: tuple[Tensor, Tensor] | None = None
 
     def freedom(self, ridge: Tensor) -> Tensor:
-        """Give tr E[φφᵀ](E[φφᵀ] + λ)⁻¹ for each λ: the effective number of parameters."""
-        s, r = self.values, ridge.unsqueeze(1)
-        return (self.shares * s / (s + r)).sum(1)
+        """Give the effective number of parameters for each λ."""
+        return (self.mass / (self.values + ridge.unsqueeze(1))).sum(1)
 
     def error(self, ridge: Tensor) -> Tensor:
-        """Give E‖y − wᵀφ‖² on the training data, for the solution at each λ."""
+        """Give E‖y − wᵀψ‖² on the training data, for the solution at each λ."""
         s, r = self.values, ridge.unsqueeze(1)
+        if self.sample is not None:
+            features, y = self.sample
+            each = [(features @ self.solve(float(at)) - y).square().sum(1).mean() for at in ridge]
+            return torch.stack(each)
         fitted = self.cross.square().sum(1) * (s + 2 * r) / (s + r).square()
         return (self.power - fitted.sum(1)).clamp_min(0)
 

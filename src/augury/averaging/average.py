@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from augury.augmentations import Augmentation, Nodes, parse
 from augury.augmentations.base import to_device
 from augury.averaging.head import SHORT, Rest, first, second, to_features
+from augury.averaging.layers import unwrapped
 from augury.averaging.probe import cut_at
 from augury.averaging.sketch import Sketch, grouped
 from augury.errors import AuguryError
@@ -129,7 +130,7 @@ class Averaging:
             Inputs ``(b, *shape)`` and targets.
         loss
             From outputs and targets to one number for each example: cross-entropy by default, or
-            a function of your own, such as ``nn.HuberLoss(reduction="none")``.
+            a function of your own; it must not reduce over examples (``reduction="none"``).
         seed
             For versions that are drawn: another at each step, for example the step's number.
         index
@@ -230,7 +231,7 @@ def check_curvature(curvature: str) -> None:
 
 def check_training(model: nn.Module) -> None:
     """Raise if a network that is to be trained is in eval mode."""
-    if torch.is_grad_enabled() and not model.training:
+    if torch.is_grad_enabled() and not unwrapped(model).training:
         raise AuguryError(
             "the network is in eval mode, where batch norm and dropout stand still: call "
             "model.train() to train it, or use torch.no_grad() to measure"

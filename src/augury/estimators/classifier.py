@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.base import ClassifierMixin
+from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 from torch import Tensor
@@ -141,6 +142,7 @@ class AugmentedKernelClassifier(ClassifierMixin, KernelModel):
         if y is None:
             raise AuguryError("requires y to be passed, but the target y is None")
         labels = column_or_1d(y.cpu().numpy() if isinstance(y, Tensor) else y, warn=True)
+        assert_all_finite(labels, input_name="y")
         check_classification_targets(labels)
         if len(labels) != len(x):
             raise AuguryError(f"X has {len(x)} examples and y {len(labels)}; give one label each")

@@ -30,20 +30,18 @@ def read_inputs(
         Whether this is the data to fit.
     """
     if isinstance(X, Tensor):
-        flat = _check_tensor(estimator, X, reset=reset)
+        flat, came = _check_tensor(estimator, X, reset=reset), X.shape[1:]
     else:
-        shape = np.shape(X)
-        if len(shape) > 2 and not hasattr(X, "toarray"):
-            X = np.reshape(X, (shape[0], -1))
-        array: Any = validate_data(estimator, X, reset=reset, dtype="numeric")
+        came = X.shape[1:] if isinstance(X, np.ndarray) and X.ndim > 2 else ()
+        rows: Any = X.reshape(len(X), -1) if came else X
+        array: Any = validate_data(estimator, rows, reset=reset, dtype="numeric")
         if array.dtype.kind not in "biuf":
             raise AuguryError(f"X must hold numbers, not {array.dtype}; convert it first")
         if array.dtype.kind != "f" and array.dtype != np.uint8:
             array = array.astype(np.float64)
-        flat = torch.from_numpy(np.array(array) if not array.flags.writeable else array)
-        X = np.empty(shape, dtype=[])
+        flat = torch.from_numpy(array if array.flags.writeable else array.copy())
     if reset:
-        estimator.shape_ = _shape(tuple(X.shape[1:]), input_shape, flat.shape[1])
+        estimator.shape_ = _shape(tuple(came), input_shape, flat.shape[1])
         estimator.bytes_ = flat.dtype == torch.uint8
     elif estimator.bytes_ and flat.dtype != torch.uint8 and float(flat.max()) > 1:
         raise AuguryError(
@@ -77,7 +75,7 @@ def _check_tensor(estimator: Any, X: Tensor, *, reset: bool) -> Tensor:
 
 
 def _shape(came: tuple[int, ...], asked: tuple[int, ...] | None, columns: int) -> tuple[int, ...]:
-    shape = tuple(int(side) for side in (came if asked is None else asked))
+    shape = tuple(int(side) for side in (asked or came or (columns,)))
     if not 1 <= len(shape) <= 3 or min(shape) < 1 or math.prod(shape) != columns:
         raise AuguryError(
             f"input_shape={shape} has {math.prod(shape)} values in {len(shape)} dimensions, and "

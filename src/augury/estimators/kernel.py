@@ -71,10 +71,10 @@ class KernelModel(BaseEstimator):
         like = torch.empty(0, dtype=PRECISIONS[self.precision], device=where)
         given = self.augmentation
         self.augmentation_ = parse(given) if isinstance(given, str) else given
-        self._budget(len(x), like, targets.shape[1])
+        self._psi = self._make_features()
+        self._budget(like, targets.shape[1])
         generator = torch.Generator().manual_seed(self.seed)
         index = torch.randperm(len(x), generator=generator)[:_SAMPLE].to(x.device)
-        self._psi = self._make_features()
         self._psi.fit(to_floats(x[index], like), targets[index.to(targets.device)].to(like))
         self.gamma_ = self._psi.phi.gamma_
         self.note_ = self._psi.note
@@ -95,7 +95,7 @@ class KernelModel(BaseEstimator):
             self.augmentation_, phi, versions=self.versions, memory=room, seed=self.seed
         )
 
-    def _budget(self, examples: int, like: Tensor, outputs: int) -> tuple[float, float]:
+    def _budget(self, like: Tensor, outputs: int) -> tuple[float, float]:
         """Give the bytes for kept features and for a Gram matrix; raise if d is out of reach."""
         allowed = available_bytes(like.device) / 2 if self.memory is None else self.memory * GIB
         item, pixels = like.element_size(), math.prod(self.shape_)
@@ -116,7 +116,7 @@ class KernelModel(BaseEstimator):
         like = self._psi.weights
         assert like is not None
         versions = 1 if self.objective == "first-order" else len(like)
-        room, self._gram_bytes = self._budget(len(x), like, y[0].numel())
+        room, self._gram_bytes = self._budget(like, y[0].numel())
         if like.is_cuda and x.nbytes < room / 2:
             x, room = x.to(like.device), room - x.nbytes
         size = self._block_bytes(like) // (versions * self.features * like.element_size())

@@ -105,6 +105,12 @@ class AugmentedKernelRegressor(RegressorMixin, KernelModel):
         self.risk_ = self.risk_ * float(scale.square().mean())
         return self
 
+    def __sklearn_tags__(self) -> Any:
+        """Say that y may have several columns."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
     def predict(self, X: Any) -> np.ndarray:
         """Give the value of each row."""
         check_is_fitted(self)

@@ -103,7 +103,10 @@ def _unclear(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
                 f"zero lies in {len(unclear)} of {count(len(ranking.rows), 'interval')}; "
                 f"a typical one reaches {unit.plain(reach)} to each side",
             ),
-            "Use more examples if you have them: four times as many halve the intervals.",
+            "Most of an interval is how far real training strays from a brief trial: train the "
+            "leaders to be sure."
+            if ranking.score == "trial"
+            else "Use more examples if you have them: four times as many halve the intervals.",
         )
 
 

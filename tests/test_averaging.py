@@ -336,6 +336,7 @@ def test_channels_last_stays_channels_last(order):
     assert seen[-1]
 
 
+@pytest.mark.filterwarnings("ignore:The .grad attribute")  # dynamo looks, and means to hide it
 @pytest.mark.parametrize("order", [1, 2])
 def test_a_compiled_network_runs_compiled_and_the_same(order):
     model, (x, y) = make("resnet")[0], batch()

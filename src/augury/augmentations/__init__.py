@@ -3,7 +3,7 @@
 from augury.augmentations.base import Augmentation, Nodes, Params
 from augury.augmentations.chain import Chain
 from augury.augmentations.combine import Mixture, Power, Then
-from augury.augmentations.defaults import default_augmentations
+from augury.augmentations.defaults import default_augmentations, strength_ladder
 from augury.augmentations.pixels import (
     blur,
     brightness,
@@ -66,6 +66,7 @@ __all__ = [
     "shift",
     "signature",
     "solarize",
+    "strength_ladder",
     "translation",
     "vertical_flip",
 ]

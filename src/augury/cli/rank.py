@@ -50,6 +50,13 @@ def rank(
         float | None,
         typer.Option(help="Seconds for the trial: screen all candidates, then retry the leaders."),
     ] = None,
+    sweep: Annotated[
+        bool,
+        typer.Option(
+            help="Try each family at several strengths and say how far is safe; with -a, only "
+            "the families named (as -a rotation)."
+        ),
+    ] = False,
     versions: Annotated[int, typer.Option(help="Versions of each example to look at.")] = 8,
     max_examples: Annotated[
         int, typer.Option(help="Use at most so many examples, each class in proportion; 0: all.")
@@ -89,7 +96,7 @@ def rank(
 
     specs = [*(augmentation or []), *(_read_specs(augmentations) if augmentations else [])]
 
-    from augury.augmentations import parse
+    from augury.augmentations import parse, strength_ladder
     from augury.cli.progress import bar
     from augury.data import load
     from augury.ranking import rank as rank_data
@@ -108,6 +115,9 @@ def rank(
             skip_bad=skip_bad,
             progress=lambda done, total: tick(done, total, "images"),
         )
+    if sweep:
+        families = None if candidates is None else [type(c).__name__ for c in candidates]
+        candidates = strength_ladder(found.kind, families)
     with bar("ranking") as tick:
         result = rank_data(
             found,
@@ -123,6 +133,8 @@ def rank(
             command=shlex.join(["augury", *sys.argv[1:]]),
         )
     show(result)
+    if sweep:
+        show_strengths(result)
     if json is not None:
         write(json, result.to_json())
         print(f"wrote {json}")
@@ -184,3 +196,18 @@ def show(result: Ranking) -> None:
     )
     if result.trust:
         console.print(result.trust, markup=False, highlight=False)
+
+
+def show_strengths(result: Ranking) -> None:
+    """Print how strong each family may safely be."""
+    from rich.console import Console
+
+    from augury.strength import curves
+
+    console = Console()
+    for curve in curves(result.rows, 3):
+        safe = curve.safe
+        said = (
+            "no setting is expected to gain" if safe is None else f"safe up to {safe.augmentation}"
+        )
+        console.print(f"{curve.family}: {said}", markup=False, highlight=False)

@@ -66,8 +66,8 @@ class Certificate:
         if self.distance <= _ROUGH:
             return f"Averaged features are a fair guide: the true weights are within {away}."
         return (
-            f"Averaged features are not guaranteed to be near: the true weights may be {away} away; "
-            "add the second-order term, or narrow the augmentation."
+            f"Averaged features are not guaranteed to be near: the true weights may be {away} "
+            "away; add the second-order term, or narrow the augmentation."
         )
 
 

@@ -76,9 +76,11 @@ def plan(
     """
     if not 0 < saving < 1:
         raise AuguryError(f"saving is a share of the time between 0 and 1, not {saving}")
+    if n < 2:
+        raise AuguryError(f"averaging needs 2 versions or more, not n={n}")
     given, inner = as_augmentation(augmentation), unwrapped(model)
     names = list(layers) if layers is not None else cuts(inner, x)
-    sizes = [g for g in dict.fromkeys(groups) if 0 < g < n and n % g == 0]
+    sizes = [g for g in dict.fromkeys(groups) if 0 < g < n and n % g == 0] or [1]
     sample = _Sample(x, y, given, n, any_loss(loss), seed)
     with in_mode(inner, False), torch.no_grad():
         sample = sample.with_targets(inner)

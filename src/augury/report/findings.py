@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from augury.report.words import Unit, count, listed
 from augury.results import Ranking, Row
+from augury.strength import STRONGEST, curves
 
 SEVERITIES = ("warning", "notice", "info")
 
-_SPEC = re.compile(r"([A-Za-z_]\w*)\(([^()]*)\)")
-_SMALLER_IS_STRONGER = {"resized_crop", "posterize", "solarize"}
 _MOST = 6  # lines of evidence
-_STRONGEST = {"rotation": 180.0}  # nothing lies beyond a full turn
 
 
 @dataclass(frozen=True)
@@ -30,11 +25,6 @@ class Finding:
     title: str
     evidence: tuple[str, ...]
     advice: str
-
-
-class _Member(NamedTuple):
-    strength: float
-    row: Row
 
 
 def find(ranking: Ranking) -> tuple[Finding, ...]:
@@ -112,13 +102,13 @@ def _unclear(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
 
 def _edge(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
     evidence = []
-    for family, members in _families(ranking).items():
-        best, strongest = max(members, key=lambda m: m.row.gain), members[-1]
-        beyond = strongest.strength < _STRONGEST.get(family, np.inf)
-        if best is strongest and best.row.verdict == "helps" and beyond:
+    for curve in curves(ranking.rows):
+        best, strongest = max(curve.rows, key=lambda row: row.gain), curve.rows[-1]
+        beyond = curve.strengths[-1] < STRONGEST.get(curve.family, np.inf)
+        if best is strongest and best.verdict == "helps" and beyond:
             evidence.append(
-                f"{best.row.augmentation} ({unit.signed(best.row.gain)}) is the best and the "
-                f"strongest of {len(members)} settings of {family}"
+                f"{best.augmentation} ({unit.signed(best.gain)}) is the best and the "
+                f"strongest of {len(curve.rows)} settings of {curve.family}"
             )
     if evidence:
         yield Finding(
@@ -132,11 +122,12 @@ def _edge(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
 
 def _strength(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
     evidence = []
-    for members in _families(ranking).values():
-        helping = [m for m in members if m.row.verdict == "helps"]
-        hurting = [m for m in members if m.row.verdict == "hurts"]
-        if helping and hurting and hurting[0].strength > helping[-1].strength:
-            good, bad = helping[-1].row, hurting[0].row
+    for curve in curves(ranking.rows):
+        settings = list(zip(curve.strengths, curve.rows, strict=True))
+        helping = [pair for pair in settings if pair[1].verdict == "helps"]
+        hurting = [pair for pair in settings if pair[1].verdict == "hurts"]
+        if helping and hurting and hurting[0][0] > helping[-1][0]:
+            good, bad = helping[-1][1], hurting[0][1]
             evidence.append(
                 f"{good.augmentation} helps ({unit.signed(good.gain)}), "
                 f"{bad.augmentation} hurts ({unit.signed(bad.gain)})"
@@ -191,28 +182,3 @@ def _notes(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
             notes,
             "Compare this ranking only with rankings of the same examples.",
         )
-
-
-def _families(ranking: Ranking) -> dict[str, list[_Member]]:
-    """Group the plain families tried at two strengths or more, from mild to strong."""
-    groups: defaultdict[str, list[_Member]] = defaultdict(list)
-    for row in ranking.rows:
-        spec = _SPEC.fullmatch(row.augmentation)
-        strength = _parameter(spec[1], spec[2]) if spec else None
-        if spec and strength is not None:
-            groups[spec[1]].append(_Member(strength, row))
-    ordered = {name: sorted(group, key=lambda m: m.strength) for name, group in groups.items()}
-    return {name: group for name, group in ordered.items() if len({m.strength for m in group}) > 1}
-
-
-def _parameter(family: str, arguments: str) -> float | None:
-    """Give the strength that a family's numbers stand for; a range is as strong as it is wide."""
-    try:
-        values = [float(word) for word in arguments.split(",")]
-    except ValueError:
-        return None
-    if len(values) == 2:
-        return values[1] - values[0]
-    if len(values) != 1:
-        return None
-    return -values[0] if family in _SMALLER_IS_STRONGER else values[0]

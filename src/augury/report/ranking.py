@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from augury.report import findings, verdict
+from augury.report.curves import strength_curves
 from augury.report.heat import HeatMap, heat_map
 from augury.report.intervals import Chart, Interval, interval_chart
 from augury.report.page import asset, render, render_page
@@ -29,6 +30,7 @@ def to_html(ranking: Ranking) -> str:
         file_name=f"ranking-{stem}.json",
         **_shared(ranking),
         findings=findings.find(ranking),
+        curves=strength_curves(ranking),
         gallery=_gallery(ranking),
         no_gallery=no_gallery(ranking),
         heat=_heat(ranking),

@@ -115,9 +115,7 @@ def main() -> None:
         "- Tables and series have not been judged.",
     ]
     if mixed:
-        text.append(
-            f"- “{MIXTURE}”: a uniform mixture of all candidates, as TrivialAugment does."
-        )
+        text.append(f"- “{MIXTURE}”: a uniform mixture of all candidates, as TrivialAugment does.")
     (DOCS / "prediction.md").write_text("\n".join(text) + "\n")
     print(f"wrote {DOCS / 'prediction.md'}")
 

@@ -145,6 +145,12 @@ def test_the_global_generator_is_not_touched():
     torch.testing.assert_close(first.state_dict(), default_network((1, 8, 8), 3).state_dict())
 
 
+def test_any_number_of_channels_is_pooled_alike():
+    for channels in (1, 24):
+        pools = [m for m in default_network((channels, 16, 16), 0) if isinstance(m, nn.MaxPool2d)]
+        assert len(pools) == 2
+
+
 @pytest.mark.parametrize("shape", [(1, 1, 1), (1, 4, 200), (3, 90, 61), (1, 2), (2, 1500)], ids=str)
 def test_small_long_and_large_examples_work(shape):
     x = data(6, 3, *shape, dtype=torch.float32)
@@ -184,5 +190,6 @@ def test_networks_that_cannot_be_used_are_said():
 
 
 def test_it_says_what_it_is():
-    assert GradientFeatures().describe() == "4096 gradient features of a small untrained network"
-    assert GradientFeatures(network(), 9).describe() == "9 gradient features of Sequential"
+    assert GradientFeatures().describe() == "4,096 gradient features of a small untrained network"
+    phi = GradientFeatures(network())
+    assert phi.fit(data(0, 4, 1, 8, 8)).describe() == "159 gradient features of Sequential"

@@ -22,7 +22,7 @@ from torch import nn
 
 from augury.augmentations import parse
 from augury.data import as_dataset
-from augury.invariance import Invariance, Profile, invariance
+from augury.invariance import Invariance, Profile, profile
 from augury.invariance.models import load_network
 from augury.orbit import Orbit
 from augury.statistics import group_of
@@ -58,7 +58,7 @@ def slow(features, versions, weights):
 
 def test_distances_are_those_of_the_slow_count():
     model, x = small(), images()
-    found = invariance(model, x, T, versions=4, batch_size=3)
+    found = profile(model, x, T, versions=4, batch_size=3)
     rule = T.nodes(4)
     halves = lenet_halves(model)
     assert found.layers == ("input", *halves)
@@ -122,7 +122,7 @@ def test_intervals_are_those_of_leaving_groups_out():
 
 def test_nothing_is_nan_at_two_examples():
     for size in (1, 2):
-        found = invariance(ResNet().double().eval(), images(2), T, versions=3, batch_size=size)
+        found = profile(ResNet().double().eval(), images(2), T, versions=3, batch_size=size)
         for cell in found.cells:
             assert math.isfinite(cell.relative)
             assert math.isfinite(cell.distance)
@@ -132,11 +132,11 @@ def test_nothing_is_nan_at_two_examples():
 def test_a_dead_layer_is_invariant_and_not_nan():
     model = nn.Sequential(nn.Linear(4, 3), nn.ReLU()).double().eval()
     nn.init.zeros_(model[0].weight)
-    found = invariance(model, torch.rand(5, 4, dtype=torch.float64), "jitter(0.1)", versions=2)
+    found = profile(model, torch.rand(5, 4, dtype=torch.float64), "jitter(0.1)", versions=2)
     assert found["0", "jitter(0.1)"].relative == 0
     # and one that only versions move is as far from invariant as can be, and still valid JSON
     same = torch.rand(1, 4, dtype=torch.float64).repeat(3, 1)
-    moved = invariance(nn.Identity().eval(), same, "jitter(0.1)", layers=["input"], versions=2)
+    moved = profile(nn.Identity().eval(), same, "jitter(0.1)", layers=["input"], versions=2)
     assert moved.cells[0].relative == math.inf
     assert json.loads(moved.to_json())["cells"][0]["relative"] is None
     assert Profile.from_json(moved.to_json()) == moved
@@ -166,7 +166,7 @@ def test_hooks_are_taken_off_and_no_layer_is_kept(monkeypatch):
         alive.append(weakref.ref(orbit.features))
 
     monkeypatch.setattr(Invariance, "update", watched)
-    invariance(model, images(), T, versions=2)
+    profile(model, images(), T, versions=2)
     gc.collect()
     assert not any(ref() is not None for ref in alive)
     assert all(not m._forward_hooks for m in model.modules())
@@ -175,23 +175,23 @@ def test_hooks_are_taken_off_and_no_layer_is_kept(monkeypatch):
 def test_layers_in_place_are_seen_before_the_next_one_changes_them():
     model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(inplace=True)).double().eval()
     x = images()
-    found = invariance(model, x, T, versions=2)
+    found = profile(model, x, T, versions=2)
     plain = nn.Sequential(model[0], nn.ReLU()).eval()
-    assert found.cells == invariance(plain, x, T, versions=2).cells
+    assert found.cells == profile(plain, x, T, versions=2).cells
 
 
 def test_layers_by_name_pattern_and_again():
     model, x = ResNet().double().eval(), images()
-    found = invariance(model, x, T, layers=["layer1.*.bn?", "layer1.0.relu"], versions=2)
+    found = profile(model, x, T, layers=["layer1.*.bn?", "layer1.0.relu"], versions=2)
     norms = [f"layer1.{block}.bn{k}" for block in (0, 1) for k in (1, 2)]
     assert found.layers == (*norms, "layer1.0.relu")
-    assert invariance(model, x, T, layers=["layer1.0"], versions=2).layers == ("layer1.0",)
+    assert profile(model, x, T, layers=["layer1.0"], versions=2).layers == ("layer1.0",)
 
 
 def test_several_augmentations_and_a_dataset():
     data = as_dataset(np.asarray(images().float()), np.arange(7) % 2, name="seven")
     model = small().float()
-    found = invariance(model, data, ["rotation(15)", "blur(0.5,2.0)", "rotation(15)"], versions=2)
+    found = profile(model, data, ["rotation(15)", "blur(0.5,2.0)", "rotation(15)"], versions=2)
     assert found.augmentations == ("rotation(15)", "blur(0.5,2.0)")
     assert found.dataset["name"] == "seven"
     assert found.dataset["examples"] == 7
@@ -202,7 +202,7 @@ def test_several_augmentations_and_a_dataset():
 
 def test_the_ratio_is_that_of_two_networks():
     x = images()
-    a, b = (invariance(small(s), x, T, versions=2, name=f"net{s}") for s in (0, 1))
+    a, b = (profile(small(s), x, T, versions=2, name=f"net{s}") for s in (0, 1))
     ratio = a.over(b)
     cell, base = a["fc2", "rotation(15)"], b["fc2", "rotation(15)"]
     assert ratio["fc2", "rotation(15)"].ratio == pytest.approx(cell.distance / base.distance)
@@ -215,13 +215,13 @@ def test_the_ratio_is_that_of_two_networks():
     worse = sum(c.ratio >= 1 for c in ratio.cells if c.layer != "input")
     total = len(a.layers) - 1
     assert f"in {total - worse} of {total} cases" in ratio.to_html()
-    other = invariance(ResNet().double().eval(), x, T, versions=2)
+    other = profile(ResNet().double().eval(), x, T, versions=2)
     refused("no layer 'act1'|one architecture", a.over, other)
 
 
 def test_pages_hold_the_numbers_and_escape_the_rest():
     x = images()
-    found = invariance(small(), x, T, versions=2, name=EVIL, command=f"augury {EVIL}")
+    found = profile(small(), x, T, versions=2, name=EVIL, command=f"augury {EVIL}")
     for page in (found.to_html(), found.over(found).to_html()):
         assert EVIL not in page
         assert page.startswith("<!doctype html>")
@@ -236,7 +236,7 @@ def test_pages_hold_the_numbers_and_escape_the_rest():
 def test_saved_programs_have_the_same_layers_and_numbers(tmp_path):
     model = ResNet().eval()
     x = images().float()
-    eager = invariance(model, x, T, versions=2)
+    eager = profile(model, x, T, versions=2)
     batch = torch.export.Dim("batch")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # TorchScript's own deprecation, and export's
@@ -245,7 +245,7 @@ def test_saved_programs_have_the_same_layers_and_numbers(tmp_path):
         torch.export.save(program, tmp_path / "program.pt2")
         torch.export.save(torch.export.export(model, (x,)), tmp_path / "fixed.pt2")
     for file in ("traced.pt", "program.pt2"):
-        found = invariance(load_network(str(tmp_path / file), (1, 12, 12)), x, T, versions=2)
+        found = profile(load_network(str(tmp_path / file), (1, 12, 12)), x, T, versions=2)
         for layer in ("input", "conv1", "layer1.0", "layer2.1", "fc"):
             cell = found[layer, "rotation(15)"]
             assert cell.relative == pytest.approx(eager[layer, "rotation(15)"].relative, rel=1e-4)
@@ -321,15 +321,15 @@ class Second(nn.Module):
 
 def test_bad_input_is_refused():
     model, x = small(), images()
-    refused("training mode|model.eval()", invariance, copy.deepcopy(model).train(), x, T)
-    refused("no layer 'pool3'|near names: pool", invariance, model, x, T, layers=["pool3"])
-    refused("no augmentation was given", invariance, model, x, [])
-    refused("versions must be 1 or more", invariance, model, x, T, versions=0)
-    refused("two examples or more", invariance, model, x[:1], T)
-    refused("works on image data", invariance, model, x.flatten(1), T)
+    refused("training mode|model.eval()", profile, copy.deepcopy(model).train(), x, T)
+    refused("no layer 'pool3'|near names: pool", profile, model, x, T, layers=["pool3"])
+    refused("no augmentation was given", profile, model, x, [])
+    refused("versions must be 1 or more", profile, model, x, T, versions=0)
+    refused("two examples or more", profile, model, x[:1], T)
+    refused("works on image data", profile, model, x.flatten(1), T)
     vectors = torch.rand(5, 4)
     options = {"layers": ["pair"]}
-    refused("'pair' gives a tuple", invariance, Second().eval(), vectors, "jitter(0.1)", **options)
+    refused("'pair' gives a tuple", profile, Second().eval(), vectors, "jitter(0.1)", **options)
     refused("origin", Invariance().update, Orbit(torch.zeros(1, 2, 3), torch.ones(1)), None, None)
     refused("no example was added", Invariance().result)
     refused("2 groups", Invariance, groups=1)

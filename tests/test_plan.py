@@ -95,7 +95,7 @@ def with_times(monkeypatch, times):
     def fake(runs, device, repeats):
         return {key: times.get(key, 1.0) for key in runs}
 
-    monkeypatch.setattr(importlib.import_module("augury.planning.plan"), "seconds", fake)
+    monkeypatch.setattr(importlib.import_module("augury.planning.planner"), "seconds", fake)
 
 
 def test_the_least_error_within_the_budget_is_recommended(monkeypatch):
@@ -107,7 +107,9 @@ def test_the_least_error_within_the_budget_is_recommended(monkeypatch):
     found = plan(model, x, T, y, n=4, groups=(1,), layers=layers, saving=0.5, repeats=1)
     fits = [c for c in found.choices if c.share <= 0.5]
     assert {c.layer for c in fits} == {"input", "pool1"}
-    assert found.best == min(fits, key=lambda c: c.error)
+    assert found.best == min(fits, key=lambda c: (round(c.error, 4), c.step))
+    assert found.within(4) in fits
+    assert found.within(0.5) is None
     assert found.enough
     assert "a step takes" in found.sentence()
     assert "versions without averaging would take" in found.sentence()
@@ -144,6 +146,12 @@ def test_a_recommended_layer_can_be_used_as_it_stands():
     best = plan(model, x, T, y, n=4, repeats=1).best
     how = Averaging(T, best.layer, 4, order=best.order, groups=best.groups)
     assert torch.isfinite(how.loss(model, x, y))
+
+
+def test_a_finite_family_is_planned_with_the_versions_it_has():
+    model, (x, y) = trained(), sample()
+    found = plan(model, x, "horizontal_flip", y, n=16, repeats=1, layers=["pool1"])
+    assert {c.groups for c in found.choices} == {1}
 
 
 def test_bad_input_is_refused():

@@ -272,8 +272,9 @@ def test_kernel_ridge_subsamples_and_says_so(monkeypatch):
 
 
 @pytest.mark.parametrize("score", [RidgeScore, KernelRidgeScore])
-def test_blank_examples_are_judged_by_the_bias_alone(score):
-    data = Dataset(torch.zeros(60, 1, 4, 4), torch.arange(60) % 3, ("a", "b", "c"))
+@pytest.mark.parametrize("side", [4, 8])
+def test_blank_examples_are_judged_by_the_bias_alone(score, side):
+    data = Dataset(torch.zeros(60, 1, side, side), torch.arange(60) % 3, ("a", "b", "c"))
     found = score(Setting(data, Flatten(), 2, 0, CPU)).evaluate(flips())
     assert found.value == pytest.approx(-math.log(3), abs=0.05)
 

@@ -138,7 +138,9 @@ class Averaging:
             example alone; their places in the batch by default.
         """
         rng = _rng(seed, index, x)
-        versions, weights = self._versions(x, rng)
+        versions, weights = versions_of(
+            as_augmentation(self.augmentation), x, self.n, rng, self.rule
+        )
         return self._losses(model, versions, weights, x, y, loss, rng)
 
     def losses_of(
@@ -196,19 +198,25 @@ class Averaging:
             value = second(rest, orbit, x, y, any_loss(loss), self.curvature)
         return value if shares is None else shares.to(value) @ value.view(self.groups, -1)
 
-    def _versions(self, x: Tensor, rng: Rng | None) -> tuple[Tensor, Tensor]:
-        augmentation = as_augmentation(self.augmentation)
-        rule = _rule(augmentation, self.n, x.device) if self.rule else None
-        if rule is not None:
-            augmentation.check(tuple(x.shape[1:]))
-            return augmentation.apply(x.unsqueeze(0), rule.params), rule.weights.to(x)
-        if rng is None:
-            raise AuguryError(_SEED.format(what=augmentation))
-        weights = torch.full((self.n,), 1 / self.n, dtype=x.dtype, device=x.device)
-        return augmentation.views(x, self.n, rng), weights
-
 
 _SEED = "{what} is drawn at random: give seed=, another at each step (the step's number will do)"
+
+
+def versions_of(
+    augmentation: Augmentation, x: Tensor, n: int, rng: Rng | None, rule: bool = True
+) -> tuple[Tensor, Tensor]:
+    """Give versions ``(n, b, *shape)`` and weights ``(n,)``, by a rule if wanted and known.
+
+    The rule is kept on the device, so that a training step neither makes nor moves it.
+    """
+    nodes = _rule(augmentation, n, x.device) if rule else None
+    augmentation.check(tuple(x.shape[1:]))
+    if nodes is not None:
+        return augmentation.apply(x.unsqueeze(0), nodes.params), nodes.weights.to(x)
+    if rng is None:
+        raise AuguryError(_SEED.format(what=augmentation))
+    weights = torch.full((n,), 1 / n, dtype=x.dtype, device=x.device)
+    return augmentation.views(x, n, rng), weights
 
 
 @functools.lru_cache(maxsize=64)

@@ -92,7 +92,7 @@ def layers(
     from augury.augmentations import parse
     from augury.cli.progress import bar
     from augury.data import load
-    from augury.invariance import invariance
+    from augury.invariance import profile
     from augury.invariance.models import load_network
     from augury.ranking import resolve_device
 
@@ -113,7 +113,7 @@ def layers(
     def measure(spec: str, filled: Path | None) -> Profile:
         network = load_network(spec, found.shape, weights=filled, pretrained=pretrained).to(where)
         with bar("measuring") as tick:
-            return invariance(
+            return profile(
                 network,
                 found,
                 candidates,

@@ -40,8 +40,10 @@ class AugmentedKernelClassifier(ClassifierMixin, KernelModel):
         Nodes of the augmentation's quadrature rule, or maps drawn.
     objective
         ``"first-order"`` trains on averaged features (the paper's augmented features);
-        ``"exact"`` on all versions, in closed form for the quadratic loss; ``"second-order"`` on
-        averaged features with the variance term.
+        ``"tangent"`` punishes, for the quadratic loss, also the variance along the leading
+        direction of every fourth orbit: most of the second-order term for a little more;
+        ``"second-order"`` on averaged features with the whole variance term; ``"exact"`` on all
+        versions, in closed form for the quadratic loss.
     loss
         ``"quadratic"`` (ridge regression on one-hot classes: fast) or ``"logistic"``
         (multinomial, for more than two classes).
@@ -138,6 +140,8 @@ class AugmentedKernelClassifier(ClassifierMixin, KernelModel):
         """
         if self.loss not in ("quadratic", "logistic"):
             raise AuguryError(f"loss must be quadratic or logistic, not {self.loss!r}")
+        if self.loss != "quadratic" and self.objective == "tangent":
+            raise AuguryError("the tangent objective is for the quadratic loss; use second-order")
         x = read_inputs(self, X, self.input_shape, reset=True)
         if y is None:
             raise AuguryError("requires y to be passed, but the target y is None")

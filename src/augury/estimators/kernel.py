@@ -24,10 +24,16 @@ from augury.solvers import Batches, Ridge, available_bytes, check_fits, minimise
 from augury.solvers.memory import GIB
 from augury.solvers.ridge import Ridges
 
-OBJECTIVES = {"first-order": first_order, "exact": exact, "second-order": second_order}
+OBJECTIVES = {
+    "first-order": first_order,
+    "tangent": first_order,  # with the variance along each orbit's leading direction as a penalty
+    "second-order": second_order,
+    "exact": exact,
+}
 PRECISIONS = {"float32": torch.float32, "tf32": torch.float32, "float64": torch.float64}
 _SAMPLE = 1000  # examples that γ is chosen on
 _BLOCK, _BLOCK_CUDA = 2**25, 2**30  # bytes of features computed together: a CPU's cache, a GPU's
+_TANGENT = 4  # one example in so many gives its leading direction
 _KRYLOV = 80 * 16  # columns that the solver may hold
 
 Progress = Callable[[int, int], None]
@@ -92,7 +98,12 @@ class KernelModel(BaseEstimator):
         )
         room = 2.0 if self.memory is None else self.memory / 4
         return AugmentedFourier(
-            self.augmentation_, phi, versions=self.versions, memory=room, seed=self.seed
+            self.augmentation_,
+            phi,
+            versions=self.versions,
+            memory=room,
+            shared=self.objective == "tangent",
+            seed=self.seed,
         )
 
     def _budget(self, like: Tensor, outputs: int) -> tuple[float, float]:
@@ -115,30 +126,34 @@ class KernelModel(BaseEstimator):
     def _batches(self, x: Tensor, y: Tensor, progress: Progress) -> Batches:
         like = self._psi.weights
         assert like is not None
-        versions = 1 if self.objective == "first-order" else len(like)
+        versions = 1 if self.objective in ("first-order", "tangent") else len(like)
         room, self._gram_bytes = self._budget(like, y[0].numel())
         if like.is_cuda and x.nbytes < room / 2:
             x, room = x.to(like.device), room - x.nbytes
         size = self._block_bytes(like) // (versions * self.features * like.element_size())
         return Batches(
-            lambda index: self._orbit(x, index),
+            lambda index: self._block(x, index),
             y.to(like.device),
             size=max(1, size),
             budget=room,
             progress=progress,
         )
 
-    def _orbit(self, x: Tensor, index: Tensor) -> Orbit:
+    def _block(self, x: Tensor, index: Tensor) -> tuple[Orbit, Tensor | None]:
         """Give what the objective needs of some examples: averaged features, or all versions."""
         psi = self._psi
         assert psi.weights is not None
         examples = to_floats(x[int(index[0]) : int(index[-1]) + 1], psi.weights)
+        one = psi.weights.new_ones(1)
         if self.objective == "first-order":
-            return Orbit(psi(examples).unsqueeze(0), psi.weights.new_ones(1))
-        if psi.shared:
-            return Orbit(psi.versions_of(examples), psi.weights)
+            return Orbit(psi(examples).unsqueeze(0), one), None
+        if self.objective == "tangent":
+            mean, rows = psi.leading(examples, index, _TANGENT)
+            return Orbit(mean.unsqueeze(0), one), rows * math.sqrt(len(mean) / len(rows))
+        if psi.shared and psi.augmentation.nodes(self.versions) is not None:
+            return Orbit(psi.versions_of(examples), psi.weights), None
         rng = Rng(self.seed, index.to(examples.device))
-        return Orbit.of(psi.phi, psi.augmentation, examples, self.versions, rng)
+        return Orbit.of(psi.phi, psi.augmentation, examples, self.versions, rng), None
 
     @torch.no_grad()
     def _solve_quadratic(self, x: Tensor, y: Tensor, progress: Progress) -> Ridge:

@@ -11,7 +11,7 @@ from torch import Tensor
 from augury.augmentations.base import Augmentation, Nodes, to_device
 from augury.errors import AuguryError
 from augury.features.base import FeatureMap
-from augury.features.fourier import FourierFeatures, waves
+from augury.features.fourier import FourierFeatures, waves, waves_and_contrasts
 from augury.rng import Rng
 
 _CHUNK = 1 << 24  # values of transformed frequencies made in one go
@@ -38,6 +38,9 @@ class AugmentedFourier(FeatureMap):
         n: nodes of the rule, or maps for each frequency.
     memory
         GiB that transformed frequencies may take; with more, examples are transformed instead.
+    shared
+        Whether maps that are drawn must be the same for all frequencies, so that a version is one
+        transformed example: `versions_of` and `leading` need that.
     seed
         Of the maps, where they are drawn.
 
@@ -63,6 +66,7 @@ class AugmentedFourier(FeatureMap):
         *,
         versions: int = 6,
         memory: float = 2.0,
+        shared: bool = False,
         seed: int = 0,
     ) -> None:
         super().__init__()
@@ -70,6 +74,7 @@ class AugmentedFourier(FeatureMap):
             raise AuguryError(f"versions must be 1 or more, not {versions}")
         self.augmentation, self.phi = augmentation, phi
         self.versions, self.memory, self.seed = versions, memory, seed
+        self._own = not shared
         self.d = phi.d
         self.note = ""
         self._maps: Nodes | None = None
@@ -92,11 +97,13 @@ class AugmentedFourier(FeatureMap):
         size = self.versions if rule is None else len(rule.weights)
         self.note = self._why_explicit(size, like)
         if rule is None:
-            # A map of each frequency's own where frequencies are transformed, else shared by all.
-            own = 1 if self.note else self.d // 2
+            own = self.d // 2 if self._own and not self.note else 1
             index = torch.arange(own, device=like.device)
             params = self.augmentation.draw(size, Rng(self.seed, index))
             rule = Nodes(params, torch.full((size,), 1 / size, dtype=torch.float64))
+            self._own = own > 1
+        else:
+            self._own = False
         self._maps = Nodes(to_device(rule.params, like.device), rule.weights)
         self.weights = rule.weights.to(like)
         self.nodes = None if self.note else self._transform(like)
@@ -159,13 +166,57 @@ class AugmentedFourier(FeatureMap):
     @property
     def shared(self) -> bool:
         """Whether all frequencies see the same maps, so that a version is one transformed x."""
-        return self.nodes is None or self.augmentation.nodes(self.versions) is not None
+        return not self._own
 
     def versions_of(self, x: Tensor) -> Tensor:
         """Give φ(A_j x) of every version: ``(n, b, d)``, n times the memory of `forward`."""
-        if not self.shared:
-            raise AuguryError("each frequency has maps of its own, so there are no whole versions")
+        self._check_shared()
         return torch.stack([waves([phase], [1.0], self.d) for phase in self._phases(x)])
+
+    def leading(self, x: Tensor, index: Tensor, step: int) -> tuple[Tensor, Tensor]:
+        """Give ψ, and for every step-th example a row v with vvᵀ ≈ Cov[φ(t)].
+
+        Along a curve of versions, as of rotation, v is the part of φ(t) that is linear in t;
+        where versions have no order, each example gets a random contrast of them, of which the
+        covariance is the mean. Either way ‖v‖² is the whole variance, E‖Δ‖² = 1 − ‖ψ‖².
+
+        Parameters
+        ----------
+        x
+            Examples ``(b, *shape)``.
+        index
+            Their numbers ``(b,)``, which decide the contrasts.
+        step
+            One example in so many gets a row, the first among them.
+
+        Notes
+        -----
+        The cost of `forward`, and a few sums.
+        """
+        self._check_shared()
+        assert self.weights is not None
+        contrasts = self._contrasts(index[::step]).to(x)
+        mean, row = waves_and_contrasts(self._phases(x), self.weights.tolist(), self.d, contrasts)
+        variance = (1 - mean[::step].square().sum(1)).clamp_min(0)
+        length = row.norm(dim=1).clamp_min(torch.finfo(row.dtype).tiny)
+        return mean, row * (variance.sqrt() / length).unsqueeze(1)
+
+    def _contrasts(self, index: Tensor) -> Tensor:
+        """Give combinations of the versions that sum to zero: ``(n, c)``."""
+        assert self._maps is not None
+        weights, params = self._maps.weights.cpu(), self._maps.params
+        if isinstance(params, Tensor) and params.is_floating_point() and params[0].numel() == 1:
+            at = params.flatten().double().cpu()
+            return (weights * (at - weights @ at)).unsqueeze(1).expand(-1, len(index))
+        signs = Rng(self.seed, index.cpu()).uniform(len(weights), low=-1.0).double()
+        return weights.unsqueeze(1) * (signs - weights @ signs)
+
+    def _check_shared(self) -> None:
+        if not self.shared:
+            raise AuguryError(
+                "each frequency has maps of its own, so there are no whole versions; "
+                "make the features with shared=True"
+            )
 
     def describe(self) -> str:
         return f"{self.phi.describe()}, averaged over {self.augmentation}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Self
 
 import numpy as np
@@ -147,19 +147,40 @@ class FourierFeatures(FeatureMap):
         return f"{self.d} {how}Fourier features of the {self.kernel.title} kernel{gamma}"
 
 
-def waves(phases: Sequence[Tensor] | Iterator[Tensor], weights: Sequence[float], d: int) -> Tensor:
+def waves(phases: Iterable[Tensor], weights: Sequence[float], d: int) -> Tensor:
     """Give √(2/d) Σ_j w_j [cos θ_j, sin θ_j] of phases ``(b, d/2)``; the phases are used up."""
-    out: Tensor | None = None
+    return waves_and_contrasts(phases, weights, d, None)[0]
+
+
+def waves_and_contrasts(
+    phases: Iterable[Tensor], weights: Sequence[float], d: int, contrasts: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """Give the average and, for some examples, another combination Σ_j a_j φ_j of the versions.
+
+    Parameters
+    ----------
+    phases
+        Of each version, ``(b, d/2)``.
+    weights
+        w, one for each version.
+    d
+        The number of features.
+    contrasts
+        a, ``(n, c)``: for c of the examples, evenly spaced from the first; None for none.
+    """
     half, unit = d // 2, math.sqrt(2 / d)
-    for phase, weight in zip(phases, weights, strict=True):
-        factor = unit * weight
-        if out is None:
-            out = torch.empty(len(phase), d, dtype=phase.dtype, device=phase.device)
-            torch.mul(phase.cos(), factor, out=out[:, :half])
-            torch.mul(phase.sin_(), factor, out=out[:, half:])
-        else:
-            out[:, :half].add_(phase.cos(), alpha=factor)
-            out[:, half:].add_(phase.sin_(), alpha=factor)
-    if out is None:
-        raise AuguryError("there are no phases to average")
-    return out
+    mean = contrast = torch.empty(0)
+    for j, (phase, weight) in enumerate(zip(phases, weights, strict=True)):
+        if j == 0:
+            mean = phase.new_zeros(len(phase), d)
+            contrast = phase.new_zeros(0 if contrasts is None else contrasts.shape[1], d)
+        cos = phase.cos()
+        sin = phase.sin_()
+        mean[:, :half].add_(cos, alpha=unit * weight)
+        mean[:, half:].add_(sin, alpha=unit * weight)
+        if contrasts is not None:
+            step = -(-len(phase) // contrasts.shape[1])
+            share = unit * contrasts[j].unsqueeze(1)
+            contrast[:, :half].addcmul_(cos[::step], share)
+            contrast[:, half:].addcmul_(sin[::step], share)
+    return mean, contrast

@@ -13,9 +13,10 @@ from torch.func import functional_call, grad, vmap
 
 from augury.errors import AuguryError
 from augury.features.base import FeatureMap
+from augury.features.exact import exact_convolutions
 from augury.features.patches import shrink
 
-_NUMBERS = {"cpu": 2**22, "cuda": 2**30}  # in flight: gradients and what they are made from
+_NUMBERS = {"cpu": 2**22, "cuda": 2**28}  # in flight: gradients and what they are made from
 _CALIBRATION = 2**25  # numbers that the batch norms may see at once: 256 images of 28 × 28
 
 
@@ -58,13 +59,14 @@ class GradientFeatures(FeatureMap):
         for name in ("direction", "order", "signs", "scale"):
             self.register_buffer(name, None)
 
+    @exact_convolutions
     def fit(self, x: Tensor, y: Tensor | None = None) -> Self:
         """Build the network where none was given, and draw the direction and the sketch."""
         if self.own:
             self.network = default_network(tuple(x.shape[1:]), self.seed)
         assert self.network is not None
         self.network.to(x)
-        if self.own:
+        if self.own and len(x) > 1:
             _calibrate(self.network, x)
         generator = torch.Generator().manual_seed(self.seed)
         outputs = self._outputs(x[:2])
@@ -84,6 +86,7 @@ class GradientFeatures(FeatureMap):
         self.scale = self(x).square().sum(1).mean().clamp_min(1e-30).rsqrt()
         return self
 
+    @exact_convolutions
     def forward(self, x: Tensor) -> Tensor:
         if self.scale is None or self.network is None:
             raise AuguryError("these gradient features have no sketch yet: call fit first")
@@ -139,7 +142,8 @@ class GradientFeatures(FeatureMap):
 
     def describe(self) -> str:
         name = "a small untrained network" if self.own else type(self.network).__name__
-        return f"{self.d} gradient features of {name}"
+        d = self.d if self.order is None else min(self.d, len(self.order))
+        return f"{d:,} gradient features of {name}"
 
 
 def default_network(shape: tuple[int, ...], seed: int) -> nn.Sequential:
@@ -159,8 +163,8 @@ def default_network(shape: tuple[int, ...], seed: int) -> nn.Sequential:
             nn.AvgPool2d((window[0], window[1])) if image else nn.AvgPool1d(window[0])
         ]
         width, side = shape[0], min(s // w for s, w in zip(shape[1:], window, strict=True))
-        for block in ((24, 24), (48, 48), (96,)):
-            if width != shape[0] and side >= 4:
+        for depth, block in enumerate(((24, 24), (48, 48), (96,))):
+            if depth and side >= 4:
                 layers.append(pool(2))
                 side //= 2
             for outputs in block:

@@ -11,11 +11,12 @@ from torch import Tensor, nn
 
 from augury.errors import AuguryError
 from augury.features.base import FeatureMap
+from augury.features.exact import exact_convolutions
 
 _SAMPLES = 20_000  # patches that the whitening is learnt from
 _SMOOTH = 0.1  # of the mean variance, added to variances that are divided by
 _CHANNELS = 32  # that the first layer's maps are reduced to before the second
-_MAP = {"cpu": 2**20, "cuda": 2**28}  # numbers in one map in flight: a cache's worth on a CPU
+_MAP = {"cpu": 2**20, "cuda": 2**27}  # numbers in one map in flight: a cache's worth on a CPU
 
 
 class PatchFeatures(FeatureMap):
@@ -75,6 +76,7 @@ class PatchFeatures(FeatureMap):
         for name in ("centre", "mixing", "scale"):
             self.register_buffer(name, None)
 
+    @exact_convolutions
     def fit(self, x: Tensor, y: Tensor | None = None) -> Self:
         """Choose the patches of each layer and learn to whiten them, in float64."""
         if x.dim() not in (3, 4):
@@ -96,6 +98,7 @@ class PatchFeatures(FeatureMap):
         self.scale = self(x).square().sum(1).mean().clamp_min(1e-12).rsqrt()
         return self
 
+    @exact_convolutions
     def forward(self, x: Tensor) -> Tensor:
         if self.scale is None:
             raise AuguryError("these patch features have no patches yet: call fit first")
@@ -164,10 +167,10 @@ class _PatchLayer(nn.Module):
         chosen = blank.to(torch.uint8).argsort(stable=True)[:filters]
         kept = F.normalize((patches[chosen] - mean) @ whiten, dim=1)
         kept = kept[torch.arange(filters) % len(kept)]
-        # fᵀP(p̂ − μ) = (Pf)ᵀp̂ − (Pf)ᵀμ, and p̂'s own mean goes with that of Pf.
+        # fᵀP(p̂ − μ) = (Pf)ᵀp̂ − (Pf)ᵀμ; Pf sums to nought as every p̂ does, so that p's own mean
+        # need not be taken away.
         weight = kept @ whiten
         self.offset = (weight @ mean).to(maps)[:, None, None]
-        weight = weight - weight.mean(1, keepdim=True)
         self.weight = weight.to(maps).view(filters, maps.shape[1], *window)
         self.epsilon, self.mean = epsilon.to(maps), mean.to(maps)
         self.whiten, self.filters = whiten.to(maps), kept.to(maps)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -17,17 +18,18 @@ from augury.averaging.average import as_augmentation
 from augury.averaging.layers import INPUT, find_layer
 from augury.data import Dataset
 from augury.errors import AuguryError
-from augury.invariance.profile import Cell, Profile
+from augury.invariance.result import Cell, Profile
 from augury.invariance.statistic import Invariance
 from augury.invariance.taps import default_layers, tapped
 from augury.orbit import Orbit
 from augury.rng import Rng
 from augury.statistics import Estimate
 
-_ROWS = 512  # inputs run at a time, by default: versions and originals together
+# Inputs run at a time by default, versions and originals together: so many, or of so many values.
+_ROWS, _VALUES = 512, 1 << 24
 
 
-def invariance(
+def profile(
     model: nn.Module,
     x: Dataset | Tensor | np.ndarray,
     augmentations: Iterable[str | Augmentation] | str | Augmentation,
@@ -73,7 +75,7 @@ def invariance(
     --------
     >>> from torch import nn
     >>> model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU()).eval()
-    >>> found = invariance(model, torch.rand(8, 1, 6, 6), "identity")
+    >>> found = profile(model, torch.rand(8, 1, 6, 6), "identity")
     >>> [(cell.layer, cell.relative) for cell in found.cells]
     [('input', 0.0), ('0', 0.0), ('1', 0.0)]
     """
@@ -83,7 +85,8 @@ def invariance(
     data = _Inputs(x, model)
     _check(model, data, chosen, versions)
     names = _names(model, layers, data.batch(torch.arange(2)))
-    size = batch_size or max(1, _ROWS // (versions + 1))
+    rows = min(_ROWS, _VALUES // math.prod(data.shape))
+    size = batch_size or max(1, rows // (versions + 1))
     batches = torch.arange(len(data)).split(size)
     cells: list[Cell] = []
     with torch.no_grad():

@@ -29,6 +29,11 @@ class Choice:
     no augmentation, 0 is exact."""
 
 
+def least_error(choice: Choice) -> tuple[float, float]:
+    """Order choices by their error, and by their time where errors are the same."""
+    return round(choice.error, 4), choice.step
+
+
 @dataclass(frozen=True)
 class Place:
     """One layer: what lies before it and after it, and how invariant it is."""
@@ -67,6 +72,11 @@ class Plan:
     def enough(self) -> bool:
         """Whether the best choice saves as much as was wanted."""
         return self.best.share <= 1 - self.saving
+
+    def within(self, times: float) -> Choice | None:
+        """Give the least error of a step that takes at most so many times that of one version."""
+        fits = [c for c in self.choices if c.step <= times * self.single_step]
+        return min(fits, key=least_error, default=None)
 
     @property
     def layer(self) -> str:

@@ -12,8 +12,8 @@ from augury.rng import Rng
 from augury.solvers.batches import Batches
 
 _BLOCK = 2048  # columns of the Gram matrix computed together
-PROBES = 4  # random columns that measure the effective number of parameters
-_SAMPLE = 2048  # examples whose averaged features are kept aside
+_LEAST_PROBES, _LANE = 4, 16
+_SAMPLE = 512  # examples whose averaged features are kept aside
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,12 @@ class Sums:
     count
         The number of examples.
     gram
-        E[φφᵀ], ``(d, d)``, where it was asked for.
+        E[φφᵀ] and the penalty, ``(d, d)``, where it was asked for.
     probes
-        ``(d, 4)``, with E[zzᵀ] = E[ψψᵀ] for each column z: averaged features with random signs.
+        ``(d, p)``, with E[zzᵀ] = E[ψψᵀ] for each column z: averaged features with random signs.
     sample
-        ψ and y of some examples, ``(m, d)`` and ``(m, C)``, where there are several versions:
-        what an estimate of risk looks at.
+        ψ and y of some examples, ``(m, d)`` and ``(m, C)``, where φ is not ψ alone: what an
+        estimate of risk looks at.
     """
 
     cross: Tensor
@@ -43,6 +43,11 @@ class Sums:
     gram: Tensor | None
     probes: Tensor
     sample: tuple[Tensor, Tensor] | None
+
+
+def probes_for(targets: int) -> int:
+    """Give how many probes go with so many targets: columns of 16 cost a processor least."""
+    return _LEAST_PROBES + -(targets + _LEAST_PROBES) % _LANE
 
 
 def accumulate(
@@ -67,43 +72,39 @@ def accumulate(
     power, done = 0.0, 0
     kept: list[tuple[Tensor, Tensor]] = []
     step = -(-len(batches) // _SAMPLE)
-    for rows, weights, y in batches.rows():
-        kind = dtype or rows.dtype
-        rows = rows.to(kind)
-        d, b = rows.shape[1], len(y)
-        targets = y.to(rows)
-        mean = rows if weights is None else _average(rows, weights, b)
-        signs = _signs(seed, done, b).to(rows)
+    for block in batches:
+        mean = block.orbit.mean.flatten(1).to(dtype or batches.dtype)
+        targets, b = block.y.to(mean), len(mean)
+        probes = probes_for(targets.shape[1])
+        signs = _signs(seed, done, b, probes).to(mean)
         done += b
         if cross is None:
-            cross = rows.new_zeros(d, targets.shape[1] + PROBES)
-            total = rows.new_zeros(d, d) if gram else None
+            cross = mean.new_zeros(batches.d, targets.shape[1] + probes)
+            total = mean.new_zeros(batches.d, batches.d) if gram else None
         cross.addmm_(mean.mT, torch.cat([targets, signs], 1))
-        if weights is not None:
-            kept.append((mean[::step].clone(), targets[::step]))
         power += float(targets.double().square().sum())
+        if batches.n > 1 or batches.penalised:
+            kept.append((mean[::step].clone(), targets[::step]))
         if total is not None:
-            scaled = rows if weights is None else rows * weights.to(rows).unsqueeze(1)
-            _add_lower(total, rows, scaled)
+            for rows, weights in block.rows():
+                rows = rows.to(total.dtype)
+                scaled = rows if weights is None else rows * weights.to(rows)
+                _add_lower(total, rows, scaled)
     assert cross is not None
     count = len(batches)
     if total is not None:
         _mirror(total)
         total /= count
     sample = tuple(torch.cat(part) for part in zip(*kept, strict=True)) if kept else None
-    probes = cross[:, -PROBES:] / math.sqrt(count)
-    cross = cross[:, :-PROBES] / count
-    return Sums(cross, power / count, count, total, probes, sample)  # type: ignore[arg-type]
+    targets = batches.y.shape[1]
+    random, cross = cross[:, targets:] / math.sqrt(count), cross[:, :targets] / count
+    return Sums(cross, power / count, count, total, random, sample)  # type: ignore[arg-type]
 
 
-def _signs(seed: int, start: int, count: int) -> Tensor:
-    """Give a random sign for each example and probe: ``(b, 4)``."""
+def _signs(seed: int, start: int, count: int, probes: int) -> Tensor:
+    """Give a random sign for each example and probe: ``(b, p)``."""
     index = torch.arange(start, start + count)
-    return 2.0 * Rng(seed, index).integers(PROBES, 2).mT - 1
-
-
-def _average(rows: Tensor, weights: Tensor, b: int) -> Tensor:
-    return (rows * weights.to(rows).unsqueeze(1)).unflatten(0, (-1, b)).sum(0)
+    return 2.0 * Rng(seed, index).integers(probes, 2).mT - 1
 
 
 def _add_lower(total: Tensor, rows: Tensor, scaled: Tensor) -> None:

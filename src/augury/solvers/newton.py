@@ -59,8 +59,8 @@ def minimise(
             head.weight.copy_(_even_out(inner, even))
         head.zero_grad()
         total = 0.0
-        for orbit, y in batches:
-            value = objective(head, orbit, y, loss).sum() / len(batches)
+        for block in batches:
+            value = objective(head, block.orbit, block.y, loss).sum() / len(batches)
             value.backward()
             total += float(value.detach())
         assert head.weight.grad is not None

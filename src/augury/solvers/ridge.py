@@ -14,13 +14,14 @@ from torch import Tensor
 
 from augury.errors import AuguryError
 from augury.solvers.batches import Batches
-from augury.solvers.gram import PROBES, Sums, accumulate
+from augury.solvers.gram import Sums, accumulate, probes_for
 from augury.solvers.krylov import Subspace, block_lanczos
 from augury.solvers.spectrum import Spectrum
 
 _SMALL = 768  # a matrix of this side is taken apart whole
 _WIDE = 32  # more targets than these choose λ by random combinations of them
-_STEPS, _TYPICAL = 80, 40
+_STEPS, _TYPICAL = 80, 30
+_CACHE = 2**22  # bytes
 
 Ridges = float | Literal["gcv"]
 
@@ -61,7 +62,7 @@ def solve_ridge(
     batches: Batches,
     *,
     ridge: Ridges = "gcv",
-    tol: float = 1e-4,
+    tol: float = 3e-4,
     gram_bytes: float = math.inf,
     method: Literal["auto", "cholesky", "krylov"] = "auto",
     seed: int = 0,
@@ -90,8 +91,8 @@ def solve_ridge(
 
     Notes
     -----
-    Krylov: about 20 to 60 products with C + 4 columns, by the features (4 N n d operations a
-    column) or by E[φφᵀ], whichever is cheaper. Cholesky: N n d² + d³/3.
+    Krylov: about 15 to 60 products with C and a few more columns, by the features (4 N n d
+    operations a column) or by E[φφᵀ], whichever is cheaper. Cholesky: N n d² + d³/3.
     """
     if not (ridge == "gcv" or (math.isfinite(ridge) and ridge > 0)):
         raise AuguryError(f"ridge must be over 0, or 'gcv', not {ridge!r}")
@@ -103,7 +104,7 @@ def solve_ridge(
     fits = batches.dtype.itemsize * d * d <= gram_bytes
     on_gpu = batches.device.type == "cuda"
     direct = ridge != "gcv" and (method == "cholesky" or (method == "auto" and on_gpu and fits))
-    many = 4 * _TYPICAL * (classes + PROBES) > d or not batches.kept
+    many = 4 * _TYPICAL * (classes + probes_for(classes)) > d or not batches.kept
     sums = accumulate(batches, gram=direct or (fits and many), seed=seed)
     if direct:
         return _cholesky(sums, float(ridge), math.nan)
@@ -119,9 +120,10 @@ def _primal(sums: Sums, ridge: Ridges, dtype: torch.dtype) -> Ridge:
 def _dual(batches: Batches, ridge: Ridges) -> Ridge:
     """Take FFᵀ apart in place of FᵀF, for fewer rows than features: Fᵀu/√s for eigenvectors."""
     parts = []
-    for rows, weights, y in batches.rows():
-        share = torch.ones_like(y[:, 0]) if weights is None else weights
-        parts.append(rows.double() * (share.double() / len(batches)).sqrt().unsqueeze(1))
+    for block in batches:
+        for rows, weights in block.rows():
+            share = 1.0 if weights is None else weights.double().sqrt()
+            parts.append(rows.double() * share / math.sqrt(len(batches)))
     f = torch.cat(parts)
     values, vectors = torch.linalg.eigh(f @ f.mT)
     some = values > 1e-12 * values[-1]  # the others have no features to speak of
@@ -161,8 +163,8 @@ def _krylov(
     generator = torch.Generator().manual_seed(seed)
     columns, mix = cross, torch.eye(cross.shape[1])
     if cross.shape[1] > _WIDE:  # λ by random combinations; the solution by Cholesky
-        mix = torch.randn(cross.shape[1], PROBES, generator=generator, dtype=torch.float64)
-        mix /= math.sqrt(PROBES)
+        mix = torch.randn(cross.shape[1], _WIDE, generator=generator, dtype=torch.float64)
+        mix /= math.sqrt(_WIDE)
         columns = cross @ mix.to(cross)
 
     if sums.sample is not None and columns is not cross:
@@ -209,13 +211,20 @@ def _by_gram(gram: Tensor) -> Callable[[Tensor], Tensor]:
 
 
 def _by_features(batches: Batches) -> Callable[[Tensor], Tensor]:
+    # Rows are read twice, and the second time from the cache if they are few.
+    cached = _CACHE // (batches.d * batches.dtype.itemsize)
+    step = len(batches) * batches.n if batches.device.type == "cuda" else max(64, cached)
+
     def product(v: Tensor) -> Tensor:
         out = torch.zeros_like(v)
-        for rows, weights, _ in batches.rows():
-            along = rows @ v
-            if weights is not None:
-                along *= weights.to(along).unsqueeze(1)
-            out.addmm_(rows.mT, along)
+        for block in batches:
+            for rows, weights in block.rows():
+                for start in range(0, len(rows), step):
+                    part = rows[start : start + step]
+                    along = part @ v
+                    if weights is not None:
+                        along *= weights[start : start + step].to(along)
+                    out.addmm_(part.mT, along)
         return out / len(batches)
 
     return product

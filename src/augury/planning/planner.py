@@ -12,13 +12,13 @@ from torch import Tensor, nn
 
 from augury.augmentations import Augmentation
 from augury.averaging import Averaging, cut_at, cuts
-from augury.averaging.average import LossLike, as_augmentation
+from augury.averaging.average import LossLike, as_augmentation, versions_of
 from augury.averaging.layers import unwrapped
 from augury.errors import AuguryError
-from augury.invariance import invariance
+from augury.invariance import profile
 from augury.objectives import Loss, any_loss, multinomial
 from augury.planning.measure import flops, in_mode, seconds, step
-from augury.planning.result import Choice, Place, Plan
+from augury.planning.result import Choice, Place, Plan, least_error
 from augury.rng import Rng
 
 
@@ -80,8 +80,9 @@ def plan(
         raise AuguryError(f"averaging needs 2 versions or more, not n={n}")
     given, inner = as_augmentation(augmentation), unwrapped(model)
     names = list(layers) if layers is not None else cuts(inner, x)
-    sizes = [g for g in dict.fromkeys(groups) if 0 < g < n and n % g == 0] or [1]
     sample = _Sample(x, y, given, n, any_loss(loss), seed)
+    count = len(sample.versions(n)[1])  # a finite family may have fewer
+    sizes = [g for g in dict.fromkeys(groups) if 0 < g < count and count % g == n % g == 0] or [1]
     with in_mode(inner, False), torch.no_grad():
         sample = sample.with_targets(inner)
         places = _places(inner, names, sample, repeats)
@@ -98,7 +99,7 @@ def plan(
     return Plan(
         places=tuple(places),
         choices=tuple(choices),
-        best=min(fits, key=lambda c: c.error) if fits else min(choices, key=lambda c: c.share),
+        best=min(fits, key=least_error) if fits else min(choices, key=lambda c: c.step),
         fewer=tuple(fewer),
         saving=saving,
         augmentation=repr(given),
@@ -112,7 +113,7 @@ def plan(
 
 def _places(model: nn.Module, names: list[str], sample: _Sample, repeats: int) -> list[Place]:
     x = sample.x
-    found = invariance(
+    found = profile(
         model, x, sample.augmentation, layers=names, versions=sample.n, seed=sample.seed
     )
     places = []
@@ -152,7 +153,7 @@ class _Sample:
 
     def versions(self, k: int) -> tuple[Tensor, Tensor]:
         rng = Rng(self.seed, torch.arange(len(self.x), device=self.x.device))
-        return self.augmentation.versions(self.x, k, rng)
+        return versions_of(self.augmentation, self.x, k, rng)
 
     def plain(self, model: nn.Module, k: int) -> Callable[[], Tensor]:
         """Make the loss of plain augmentation: k versions through the whole network."""

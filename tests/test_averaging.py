@@ -321,6 +321,28 @@ def test_a_network_in_half_precision_can_be_averaged():
         assert torch.isfinite(value)
 
 
+@pytest.mark.parametrize("how", [{"groups": 2}, {"directions": 2}])
+def test_what_comes_next_may_work_in_place(how):
+    model, (x, y) = make("lenet")[0], batch()
+    averaging = Averaging(T, "conv2", 4, order=2, **how)
+    expected = averaging.loss(model, x, y, seed=0)
+    model.act2 = nn.ReLU(inplace=True)
+    torch.testing.assert_close(averaging.loss(model, x, y, seed=0), expected)
+
+
+def test_versions_that_are_the_same_have_no_spread_in_half_precision():
+    model, (x, y) = make("lenet")[0].bfloat16(), batch()
+    versions, weights = x.bfloat16().expand(5, *x.shape), T.nodes(5).weights
+    first, second = (
+        Averaging(T, "pool1", 5, order=order).losses_of(model, versions, y, weights=weights)
+        for order in (1, 2)
+    )
+    assert torch.isfinite(first).all()
+    spread = Averaging(T, "pool1", 5, order=2, groups=5)
+    exact = spread.losses_of(model, versions, y, weights=weights)
+    assert (second - exact).abs().max() < 1e-3 * exact.abs().max()
+
+
 @pytest.mark.parametrize("order", [1, 2])
 def test_channels_last_stays_channels_last(order):
     model, (x, y) = make("resnet")[0], batch()
@@ -471,6 +493,24 @@ def test_a_path_that_autograd_cannot_see_is_seen():
 
     x, y = torch.rand(3, 4), torch.arange(3) % 2
     refused("'a' does not cut", Averaging("jitter(0.1)", "a", 2).loss, Hidden(), x, y, seed=0)
+
+
+def test_a_path_that_carries_nothing_yet_is_seen():
+    class Gated(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b, self.gate = (
+                nn.Linear(4, 4),
+                nn.Linear(4, 2),
+                nn.Parameter(torch.zeros(1)),
+            )
+
+        def forward(self, x):
+            return self.b(self.a(x) + self.gate * x)
+
+    x, y = torch.rand(3, 4), torch.arange(3) % 2
+    how = Averaging("jitter(0.1)", "a", 2)
+    refused("'a' does not cut|average at 'b'", how.loss, Gated(), x, y, seed=0)
 
 
 def test_a_layer_that_remembers_the_input_is_seen():

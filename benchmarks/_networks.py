@@ -188,9 +188,9 @@ def environment(device: torch.device) -> dict:
     }
 
 
-def save(name: str, result: dict) -> Path:
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / name
+def save(folder: Path, name: str, result: dict) -> Path:
+    folder.mkdir(exist_ok=True, parents=True)
+    path = folder / name
     path.write_text(json.dumps(result, indent=1) + "\n")
     return path
 

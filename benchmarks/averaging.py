@@ -26,6 +26,7 @@ import torch.nn.functional as F
 from _networks import (
     DATA,
     LAYERS,
+    RESULTS,
     ViT,
     arrays,
     environment,
@@ -301,6 +302,7 @@ def main() -> None:
     parser.add_argument("--dataset", action="append", choices=["mnist", "cifar10"])
     parser.add_argument("--part", choices=["curve", "steps", "both"], default="both")
     parser.add_argument("--versions", type=int, default=None)
+    parser.add_argument("--out", type=Path, default=RESULTS, help="where results are written")
     parser.add_argument("--trials", type=int, default=None)
     parser.add_argument("--examples", type=int, default=None, help="training images")
     parser.add_argument("--epochs", type=int, default=None)
@@ -321,7 +323,7 @@ def main() -> None:
     curves, chosen = [], None
     if options.part in ("steps", "both"):
         found = {"environment": where, "seed": 0, "steps": steps(options)}
-        print("wrote", save(f"averaging_steps{suffix}.json", found))
+        print("wrote", save(options.out, f"averaging_steps{suffix}.json", found))
     if options.part in ("curve", "both"):
         for dataset in datasets:
             curves.append(curve(dataset, options))
@@ -332,7 +334,7 @@ def main() -> None:
             }
             found["best"] = best(curves[-1]["ways"])
             chosen = chosen or found["best"]
-            print("wrote", save(f"averaging_{dataset}{suffix}.json", found))
+            print("wrote", save(options.out, f"averaging_{dataset}{suffix}.json", found))
     if chosen is not None:
         print(f"{chosen['way']}")
         print(f"kept={chosen['kept']:.2f} time={chosen['time']:.2f} layer={chosen['layer']}")

@@ -139,7 +139,8 @@ def draw(found: dict, options) -> None:
     figure.axes[0].set_ylabel("trained with / trained without")
     figure.axes[0].legend(frameon=False)
     suffix = "_quick" if options.quick else ""
-    figure.savefig(RESULTS / f"invariance{suffix}.svg")
+    options.out.mkdir(exist_ok=True, parents=True)
+    figure.savefig(options.out / f"invariance{suffix}.svg")
 
 
 def timm_model(options) -> dict:
@@ -184,6 +185,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--data", type=Path, default=DATA, help="the folder of cifar10.npz")
     parser.add_argument("--timm", metavar="MODEL", help="measure one pass through a timm model")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="where results are written")
     parser.add_argument("--trials", type=int, default=1)
     parser.add_argument("--epochs", type=int, default=None)
     parser.add_argument("--batch", type=int, default=None)
@@ -199,17 +201,17 @@ def main() -> None:
             setattr(options, key, value)
     device = torch.device(options.device)
     settings = {k: str(v) if isinstance(v, Path) else v for k, v in vars(options).items()}
-    settings.pop("data")
+    del settings["data"], settings["out"]
     found = {"environment": environment(device), "settings": settings}
     suffix = "_quick" if options.quick else ""
     if options.timm:
         found |= timm_model(options)
-        print("wrote", save(f"invariance_{options.timm}{suffix}.json", found))
+        print("wrote", save(options.out, f"invariance_{options.timm}{suffix}.json", found))
     elif options.quick and not (options.data / "cifar10.npz").is_file():
         print("cifar10.npz is missing; nothing was measured")
     else:
         found |= trained_with_against_without(options)
-        print("wrote", save(f"invariance{suffix}.json", found))
+        print("wrote", save(options.out, f"invariance{suffix}.json", found))
 
 
 if __name__ == "__main__":

@@ -70,31 +70,33 @@ def block_lanczos(
     `steps` products with A and O(d k²) for orthogonality, k = q · steps; two passes each, since
     one loses it to rounding.
     """
-    d, q = start.shape
-    most = max(1, min(most, d // q))
-    basis = start.new_zeros(d, most * q)
-    image = torch.zeros(most * q, most * q, dtype=torch.float64, device=start.device)
     block = torch.linalg.qr(start)[0]
+    d, q = block.shape
+    most = min(most, -(-d // q))
+    width = min(most * q, d)
+    basis = start.new_zeros(d, width)
+    image = torch.zeros(width, width, dtype=torch.float64, device=start.device)
     # Looking takes eigenvalues: cheap beside a product on a CPU, dear beside one on a GPU.
     check, later = (24, 2.0) if start.is_cuda else (8, 1.34)
     scale = 0.0
     for step in range(most):
-        k = step * q
-        basis[:, k : k + q] = block
-        known = basis[:, : k + q]
+        block = block[:, : d - step * q]  # the last may be cut off by the whole space
+        k, end = step * q, step * q + block.shape[1]
+        basis[:, k:end] = block
+        known = basis[:, :end]
         out = product(block)
         scale = max(scale, float(out.norm()))
         along = known.mT @ out
         out = out - known @ along
         again = known.mT @ out
         out = out - known @ again
-        image[: k + q, k : k + q] = (along + again).double()
+        image[:end, k:end] = (along + again).double()
         following, coupling = torch.linalg.qr(out)
         # What is left may be rounding alone, and then points anywhere: turn it out of the space.
         block = torch.linalg.qr(following - known @ (known.mT @ following))[0]
-        ended = float(coupling.norm()) <= 1e-7 * scale
+        ended = end == d or float(coupling.norm()) <= 1e-7 * scale
         if ended or step + 1 >= min(check, most):
-            found = _view(basis[:, : k + q], image[: k + q, : k + q], coupling, step + 1)
+            found = _view(known, image[:end, :end], coupling, step + 1)
             if ended or step + 1 == most or done(found):
                 return found
             check = int(check * later)

@@ -49,7 +49,7 @@ def minimise(
         max_iter=iterations,
         history_size=20,
         tolerance_grad=tol,
-        tolerance_change=1e-9,
+        tolerance_change=1e-4 * tol,
         line_search_fn="strong_wolfe",
     )
     before = batches.passes

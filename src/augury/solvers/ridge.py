@@ -94,7 +94,8 @@ def solve_ridge(
     Krylov: about 15 to 60 products with C and a few more columns, by the features (4 N n d
     operations a column) or by E[φφᵀ], whichever is cheaper. Cholesky: N n d² + d³/3.
     """
-    if not (ridge == "gcv" or (math.isfinite(ridge) and ridge > 0)):
+    number = not isinstance(ridge, str) and math.isfinite(ridge) and ridge > 0
+    if not number and ridge != "gcv":
         raise AuguryError(f"ridge must be over 0, or 'gcv', not {ridge!r}")
     d, classes = batches.d, batches.y.shape[1]
     if method == "auto" and len(batches) * batches.n <= min(_SMALL, d):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-_GRID = 65
-_SPAN = 8.0  # λ from the largest eigenvalue down by so many powers of ten
+_GRID = 73
+_SPAN = (-8.0, 1.0)  # powers of ten that λ may be of the largest eigenvalue
 _LEAST_FREEDOM = 0.02  # of the examples must be left free, or the estimate of risk means nothing
 
 
@@ -64,7 +64,7 @@ class Spectrum:
     def best_ridge(self) -> float:
         """Give the λ of least generalised cross-validation, of a fine grid."""
         top = float(self.values.max().clamp_min(1e-30))
-        exponents = torch.linspace(-_SPAN, 0.0, _GRID, dtype=torch.float64)
+        exponents = torch.linspace(*_SPAN, _GRID, dtype=torch.float64)
         grid = top * 10 ** exponents.to(self.values.device)
         return float(grid[self.gcv(grid).argmin()])
 

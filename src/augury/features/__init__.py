@@ -1,6 +1,5 @@
 """φ: inputs to vectors."""
 
-from augury.features.augmented import AugmentedFourier
 from augury.features.base import FeatureMap
 from augury.features.fourier import FourierFeatures
 from augury.features.gradient import GradientFeatures
@@ -8,7 +7,6 @@ from augury.features.patches import PatchFeatures
 from augury.features.simple import Flatten, Layer
 
 __all__ = [
-    "AugmentedFourier",
     "FeatureMap",
     "Flatten",
     "FourierFeatures",

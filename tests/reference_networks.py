@@ -193,3 +193,25 @@ def second_order_term(
             total = total + 0.5 * w * (delta @ h @ delta)
         out.append(total)
     return torch.stack(out)
+
+
+NETWORKS = {
+    "lenet": (lenet, lenet_halves),
+    "resnet": (ResNet, resnet_halves),
+    "vit": (ViT, vit_halves),
+}
+
+
+def make(name: str, seed: int = 0) -> tuple[nn.Module, dict[str, tuple[Half, Half]]]:
+    """A network in double precision, with its halves at each layer."""
+    torch.manual_seed(seed)
+    build, halves = NETWORKS[name]
+    model = build().double()
+    return model, halves(model)
+
+
+def batch(b: int = 5, seed: int = 0, classes: int = 3) -> tuple[Tensor, Tensor]:
+    """Images and labels."""
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.rand(b, 1, 12, 12, generator=generator, dtype=torch.float64)
+    return x, torch.arange(b) % classes

@@ -12,7 +12,9 @@ import typer
 
 from augury import __version__
 from augury.cli.augmentations import augmentations
+from augury.cli.fit import fit
 from augury.cli.layers import layers
+from augury.cli.predict import predict
 from augury.cli.rank import rank
 from augury.errors import AuguryError
 
@@ -51,6 +53,8 @@ def command(function: Callable[..., None]) -> None:
 command(rank)
 command(augmentations)
 command(layers)
+command(fit)
+command(predict)
 
 
 def _version(wanted: bool) -> None:

@@ -12,7 +12,7 @@ from augury.data import Dataset
 from augury.rng import Rng
 from augury.training import train_together
 from augury.training.grouped import Grouped
-from augury.training.members import Fold, Protocol, seen, train_members
+from augury.training.members import Fold, Protocol, train_members
 
 Rival = Callable[[Dataset, Sequence[Augmentation], int, torch.device], Tensor]
 
@@ -33,8 +33,8 @@ def affinity(
     """Accuracy on augmented held-out examples of a network trained without augmentation."""
     protocol = Protocol(folds=1, held=1000)
     fold = Fold.of(data, protocol, seed, 0)
-    net = Grouped("small", 1, seen(data.shape), len(data.classes or ()), seed).to(device)
-    train_members(net, data, protocol, [identity()], fold, lambda: None)
+    net = Grouped("small", 1, protocol.seen(data.shape), len(data.classes or ()), seed).to(device)
+    train_members(net, data, protocol, [identity()], [fold])
     x = data.batch(fold.held, device, torch.float32)
     y = data.y[fold.held].to(device)
     rng = Rng(seed, fold.held.to(device))

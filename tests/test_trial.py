@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from sklearn.datasets import load_digits
 
 import augury
@@ -11,9 +12,10 @@ from augury.data import as_dataset
 from augury.errors import AuguryError
 from augury.parallel import run_parallel
 from augury.scores import Setting, TrialScore
-from augury.scores.trial import Plan, _afford
+from augury.scores.trial import Curve, Plan, _afford
+from augury.training.convolution import by_patches
 from augury.training.grouped import ARCHITECTURES, Grouped
-from augury.training.members import Fold, Protocol, seen, train_members
+from augury.training.members import Fold, Protocol, run_members, train_members
 from augury.training.train import train_together
 
 CPU = torch.device("cpu")
@@ -47,7 +49,7 @@ def test_members_of_a_group_share_nothing(architecture):
     torch.testing.assert_close(pair(changed)[:, 0], out[:, 0])
     assert not torch.allclose(pair(changed)[:, 1], out[:, 1])
     one = Grouped(architecture, 1, shape, 3, seed=2).eval()
-    copies = one.tiled(3).eval()
+    copies = Grouped.joined([one] * 3).eval()
     same = x[:, :1].expand(-1, 3, *shape)
     torch.testing.assert_close(copies(same), one(x[:, :1]).expand(-1, 3, -1), atol=1e-5, rtol=1e-5)
 
@@ -60,14 +62,21 @@ def test_the_small_network_takes_every_kind(shape):
 
 def test_training_together_equals_training_alone(data):
     """Grouping is for speed: each candidate ends where it would by itself."""
-    fold = Fold.of(data, SHORT, 0, 0)
-    one = Grouped("small", 1, data.shape, 10, fold.seed)
+    folds = [Fold.of(data, SHORT, 0, k) for k in range(2)]
+    starts = [Grouped("small", 1, data.shape, 10, fold.start) for fold in folds]
     candidates = [identity(), rotation(20), flips()]
-    together = train_members(one.tiled(3), data, SHORT, candidates, fold, lambda: None)
-    for k, candidate in enumerate(candidates):
-        alone = train_members(one.tiled(1), data, SHORT, [candidate], fold, lambda: None)
-        agree = (together[:, k].argmax(-1) == alone[:, 0].argmax(-1)).float().mean()
-        assert float(agree) > 0.95
+
+    def trained(starts, candidates, folds):
+        net = Grouped.joined([start for start in starts for _ in candidates])
+        train_members(net, data, SHORT, candidates, folds)
+        return run_members(net, data, [fold.held for fold in folds])
+
+    together = trained(starts, candidates, folds)
+    for f in range(2):
+        for k, candidate in enumerate(candidates):
+            alone = trained(starts[f : f + 1], [candidate], folds[f : f + 1])[0, :, 0]
+            agree = (together[f, :, k].argmax(-1) == alone.argmax(-1)).float().mean()
+            assert float(agree) > 0.95
 
 
 def test_folds_train_on_other_examples_than_they_are_judged_by(data):
@@ -86,14 +95,15 @@ def test_the_trial_finds_what_helps_and_what_hurts(data):
     assert found[2].value < found[0].value
     assert found[2].value < found[1].value
     assert found[1].per_class.shape == (10,)
-    assert all(e.doubt > 0 for e in found)
+    assert found[0].doubt == 0  # it is what the others are measured against
+    assert all(e.doubt > 0 for e in found[1:])
 
 
 def _error(data):
     fold = Fold.of(data, SHORT, 0, 0)
-    one = Grouped("small", 1, data.shape, 10, fold.seed)
-    out = train_members(one, data, SHORT, [identity()], fold, lambda: None)
-    return float((out[:, 0].argmax(-1) != data.y[fold.held]).float().mean())
+    one = Grouped("small", 1, data.shape, 10, fold.start)
+    out = run_members(train_members(one, data, SHORT, [identity()], [fold]), data, [fold.held])
+    return float((out[0, :, 0].argmax(-1) != data.y[fold.held]).float().mean())
 
 
 def test_the_same_seed_gives_the_same_trial(data):
@@ -124,9 +134,9 @@ def test_real_targets_series_and_vectors():
 
 
 def test_large_pictures_are_seen_small():
-    assert seen((3, 64, 128)) == (3, 16, 32)
-    assert seen((3, 28, 28)) == (3, 28, 28)
-    assert seen((7,)) == (7,)
+    assert Protocol().seen((3, 64, 128)) == (3, 16, 32)
+    assert Protocol().seen((3, 28, 28)) == (3, 28, 28)
+    assert Protocol().seen((7,)) == (7,)
 
 
 class TestBudget:
@@ -205,3 +215,56 @@ def test_training_candidates_together_for_the_truth(data):
     )
     assert curve.accuracy.shape == (2, 2)
     assert float(curve.accuracy[0].mean()) > 0.3
+
+
+@pytest.mark.parametrize(("inputs", "size"), [(1, 3), (3, 3), (4, 5)])
+def test_a_convolution_by_patches_equals_torch(inputs, size):
+    groups, outputs = 3, 5
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(2, 6, 7, groups * inputs, generator=generator, dtype=torch.float64)
+    weight = torch.randn(groups, size**2, inputs, outputs, generator=generator).double()
+    x.requires_grad_()
+    weight.requires_grad_()
+    ours = by_patches(x, weight)
+    kernel = weight.unflatten(1, (size, size)).permute(0, 4, 3, 1, 2).flatten(0, 1)
+    theirs = F.conv2d(x.permute(0, 3, 1, 2), kernel, padding=size // 2, groups=groups)
+    torch.testing.assert_close(ours, theirs.permute(0, 2, 3, 1))
+    grad = torch.randn(ours.shape, generator=generator, dtype=torch.float64)
+    for a, b in zip(
+        torch.autograd.grad(ours, (x, weight), grad),
+        torch.autograd.grad(theirs.permute(0, 2, 3, 1), (x, weight), grad),
+        strict=True,
+    ):
+        torch.testing.assert_close(a, b)
+
+
+class TestAccuracyFromLoss:
+    def test_it_goes_through_what_the_network_showed(self):
+        y = torch.arange(1000) % 10
+        losses = torch.full((1000,), 1.5, dtype=torch.float64)
+        wrong = (torch.arange(1000) < 520).double()
+        curve = Curve.through(losses, wrong, y, classes=True)
+        assert float(curve.accuracy(torch.tensor(1.5))) == pytest.approx(48)
+        assert float(curve.accuracy(torch.tensor(np.log(10.0)))) == pytest.approx(10, abs=1)
+        assert float(curve.accuracy(torch.tensor(0.0))) == pytest.approx(100)
+
+    def test_two_classes_near_chance_are_quadratic(self):
+        """With probabilities ½ ± ε that are right, the loss is ln 2 − 2ε² and accuracy ½ + ε."""
+        y = torch.arange(1000) % 2
+        eps = 0.1
+        losses = torch.full((1000,), np.log(2) - 2 * eps**2, dtype=torch.float64)
+        curve = Curve.through(losses, (torch.arange(1000) < 400).double(), y, classes=True)
+        assert curve.power == pytest.approx(0.5, abs=0.1)
+        more = torch.tensor(np.log(2) - 2 * 0.14**2)
+        assert float(curve.accuracy(more)) == pytest.approx(64, abs=1)
+
+    def test_a_network_no_better_than_chance_gives_a_number(self):
+        losses = torch.full((100,), 3.0, dtype=torch.float64)
+        curve = Curve.through(losses, torch.ones(100).double(), torch.arange(100) % 4, True)
+        assert np.isfinite(float(curve.accuracy(torch.tensor(2.0))))
+
+
+def test_no_augmentation_gains_nothing_wherever_it_stands(data):
+    found = list(Brief(setting(data)).evaluate_all([identity(), rotation(10), identity()]))
+    assert found[2].value == found[0].value
+    assert found[2].doubt == 0

@@ -10,6 +10,7 @@ same examples in the same order, and is judged on clean examples that were held 
 from __future__ import annotations
 
 import copy
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -23,17 +24,22 @@ from augury.parallel import run_parallel
 from augury.scores.base import Score
 from augury.statistics.base import Estimate, group_of
 from augury.training.grouped import Grouped
-from augury.training.members import Fold, Protocol, member_loss, seen, train_members
+from augury.training.members import Fold, Protocol, member_loss, run_members, train_members
 
-UP, DOWN = 0.26, 0.67
-"""Real gains and losses over the trial's own: a trial has fewer examples, so gains loom larger."""
+SCALE, SHIFT = 1.2, 0.015
+"""What real training makes of a trial's gain.
 
-DOUBT = 0.056
-"""How far real training strays from the forecast (sd), as a share of the trial's error.
+A real network is larger and has more examples. Being larger it overfits more, so that everything
+gains a little over what the trial shows (`SHIFT`, a share of its error); with more examples, what
+is easy is learnt without augmentation, so that gains shrink with the error."""
+
+DOUBT = 0.33
+"""How far real gains stray from the forecast: an sd of `DOUBT` · √error, in points.
 
 All three were fitted to the tables that `benchmarks/predict.py` measures."""
 
 _GROUPS = 20
+_LEAST = 1e-3  # of what can be learnt
 _PASSES = 40  # over its examples, which a trial cut short keeps by taking fewer of them
 
 
@@ -48,12 +54,16 @@ class Plan:
 class TrialScore(Score):
     """Expected accuracy in points, from a brief training of a small network with each candidate.
 
-    The gain is ``s · e · (1 − L_T / L)`` with e the trial network's error in per cent, L its
-    held-out log-loss without augmentation and L_T with; s is `UP` for a gain and `DOWN` for a
-    loss. Cost for one candidate: folds × steps × batch passes through the network, 77,000 by
-    default, whatever the number of examples. With a budget in seconds, all candidates are screened
-    by a shorter trial, and a quarter of them, the leaders, are tried again on other examples as
-    often as time allows.
+    Held-out log-losses, which are far less noisy than accuracies, are turned into accuracy by the
+    curve through the network without augmentation: with u the share of the labels' entropy that
+    it has learnt and a its accuracy above chance, a = u^p. If G is the gain in points that this
+    gives and e the error in per cent, real training is expected to gain
+    ``SCALE · √(e / 50) · (G + SHIFT · e)``.
+
+    Cost for one candidate: folds × steps × batch passes through the network, 77,000 by default,
+    whatever the number of examples. With a budget in seconds, all candidates are screened by a
+    shorter trial, and a quarter of them, the leaders, are tried again on other examples as often
+    as time allows.
     """
 
     name = "trial"
@@ -92,15 +102,15 @@ class TrialScore(Score):
         started = time.perf_counter()
         plan = self.plan(len(augmentations))
         everyone = list(range(len(augmentations)))
-        seen_by = [self._losses(augmentations, everyone, k) for k in range(plan.protocol.folds)]
+        seen_by = self._losses(augmentations, everyone, range(plan.protocol.folds))
         for k in range(plan.again):
             if self._late(started, k):
                 break
-            found = self._estimates(seen_by, len(augmentations))
+            found = self._estimates(seen_by, augmentations)
             order = sorted(everyone[1:], key=lambda c: -found[c].value)
             leaders = [0, *sorted(order[: _leaders(len(order))])]
-            seen_by.append(self._losses(augmentations, leaders, plan.protocol.folds + k))
-        return iter(self._estimates(seen_by, len(augmentations)))
+            seen_by += self._losses(augmentations, leaders, [plan.protocol.folds + k])
+        return iter(self._estimates(seen_by, augmentations))
 
     def trust(self) -> str:
         if self.setting.data.kind != "image" or self.setting.data.classes is None:
@@ -137,55 +147,89 @@ class TrialScore(Score):
         budget = self.setting.budget
         return budget is not None and spent * (1 + share / (1 + rounds * share)) > budget
 
-    def _losses(self, augmentations: Sequence[Augmentation], chosen: list[int], k: int) -> _Held:
-        """Train the chosen candidates on one fold; give their losses on what it held out."""
+    def _losses(
+        self, augmentations: Sequence[Augmentation], chosen: list[int], numbers: Sequence[int]
+    ) -> list[_Held]:
+        """Train the chosen candidates on some folds; give their losses on what each held out."""
         data, device = self.setting.data, self.setting.device
         protocol = self.plan(len(augmentations)).protocol
-        fold = Fold.of(data, protocol, self.setting.seed, k)
-        outputs = 1 if data.classes is None else len(data.classes)
+        folds = [Fold.of(data, protocol, self.setting.seed, k) for k in numbers]
+        starts = [self._start(protocol, fold) for fold in folds]
         picked = [augmentations[c] for c in chosen]
-        one = Grouped("small", 1, seen(data.shape), outputs, fold.seed)
         if self._together:  # a GPU is idle with one small network: all are one grouped network
-            net = one.tiled(len(picked)).to(device)
-            out = train_members(
-                net, data, protocol, picked, fold, lambda: self.tick("all candidates")
-            )
+            net = Grouped.joined([start for start in starts for _ in picked]).to(device)
+            train_members(net, data, protocol, picked, folds, lambda: self.tick("all candidates"))
+            outputs = run_members(net, data, [fold.held for fold in folds])
         else:  # a CPU is not, and runs plain convolutions faster than grouped ones
 
-            def work(candidate: Augmentation, tick: Callable[[str], None]) -> Tensor:
-                net, name = copy.deepcopy(one), repr(candidate)
-                return train_members(net, data, protocol, [candidate], fold, lambda: tick(name))
+            def work(job: tuple[int, Augmentation], tick: Callable[[str], None]) -> Tensor:
+                k, candidate = job
+                net, name = copy.deepcopy(starts[k]), repr(candidate)
+                train_members(net, data, protocol, [candidate], [folds[k]], lambda: tick(name))
+                return run_members(net, data, [folds[k].held])[0]
 
-            out = torch.cat(run_parallel(work, picked, self.tick), dim=1)
-        losses, wrong = _judge(out, data.y[fold.held].to(device), data.classes is not None)
-        columns = {c: losses[:, i].double().cpu() for i, c in enumerate(chosen)}
-        return _Held(fold.held, columns, wrong.double().cpu())
+            jobs = [(k, candidate) for k in range(len(folds)) for candidate in picked]
+            done = run_parallel(work, jobs, self.tick)
+            outputs = torch.stack(
+                [
+                    torch.cat(done[k * len(picked) : (k + 1) * len(picked)], dim=1)
+                    for k in range(len(folds))
+                ]
+            )
+        found = []
+        for fold, out in zip(folds, outputs, strict=True):
+            losses, wrong = _judge(out, data.y[fold.held].to(device), data.classes is not None)
+            columns = {c: losses[:, i].double().cpu() for i, c in enumerate(chosen)}
+            found.append(_Held(fold.held, columns, wrong.double().cpu()))
+        return found
 
-    def _estimates(self, folds: list[_Held], candidates: int) -> list[Estimate]:
+    def _start(self, protocol: Protocol, fold: Fold) -> Grouped:
+        """Make the network that all candidates of a fold start from."""
+        data = self.setting.data
+        outputs = 1 if data.classes is None else len(data.classes)
+        return Grouped("small", 1, protocol.seen(data.shape), outputs, fold.start)
+
+    def _estimates(self, folds: list[_Held], candidates: Sequence[Augmentation]) -> list[Estimate]:
         """Turn losses into expected accuracy, in points, each candidate on the folds it was in."""
+        y, classes = self.setting.data.y, self.setting.data.classes
         index = torch.cat([fold.index for fold in folds])
         wrong = torch.cat([fold.wrong for fold in folds])
-        error = 100 * float(wrong.mean()) if self._error is None else self._error
+        own = 100 * float(wrong.mean())
+        error = own if self._error is None else self._error
         inside = _inside(index)
         right = 100 - error * (inside @ wrong) / inside.sum(1) / wrong.mean().clamp_min(1e-9)
         results = []
-        for c in range(candidates):
+        scale = SCALE * math.sqrt(error / 50) * error / max(own, 1e-9)
+        for c, candidate in enumerate(candidates):
+            if isinstance(candidate, identity):
+                results.append(Estimate(100 - error, right, torch.zeros(len(classes or ())), 0.0))
+                continue
             joined = [fold for fold in folds if c in fold.losses]
-            base = torch.cat([fold.losses[0] for fold in joined])
-            saved = error * (base - torch.cat([fold.losses[c] for fold in joined]))
-            saved = saved * (UP if float(saved.sum()) > 0 else DOWN)
             index = torch.cat([fold.index for fold in joined])
+            curve = Curve.through(
+                torch.cat([fold.losses[0] for fold in joined]),
+                torch.cat([fold.wrong for fold in joined]),
+                y[index],
+                classes is not None,
+            )
+            losses = torch.cat([fold.losses[c] for fold in joined])
             inside = _inside(index)
-            gain = float(saved.mean() / base.mean())
-            replicates = (inside @ saved) / (inside @ base)
+
+            def gain(before: Tensor, after: Tensor, curve: Curve = curve) -> Tensor:
+                return scale * (curve.accuracy(after) - curve.accuracy(before) + SHIFT * own)
+
+            whole = gain(curve.losses.mean(), losses.mean())
+            count = inside.sum(1)
+            replicates = gain(inside @ curve.losses / count, inside @ losses / count)
             per_class = torch.empty(0)
-            if self.setting.data.classes is not None:
-                member = F.one_hot(
-                    self.setting.data.y[index], len(self.setting.data.classes)
-                ).double()
-                per_class = (saved @ member) / member.sum(0).clamp_min(1) / base.mean()
-            value = 100 - error + gain
-            results.append(Estimate(value, right + replicates, per_class, DOUBT * error))
+            if classes is not None:
+                saved = curve.losses - losses
+                per_class = scale * SHIFT * own + (whole - scale * SHIFT * own) * by_class(
+                    saved, y[index], len(classes)
+                )
+            value = 100 - error + float(whole)
+            doubt = DOUBT * math.sqrt(error)
+            results.append(Estimate(value, right + replicates, per_class, doubt))
         return results
 
     def _probe(self) -> tuple[float, float]:
@@ -196,16 +240,16 @@ class TrialScore(Score):
         """
         data, device = self.setting.data, self.setting.device
         fold = Fold.of(data, self.protocol, self.setting.seed, 0)
-        outputs = 1 if data.classes is None else len(data.classes)
-        one = Grouped("small", 1, seen(data.shape), outputs, fold.seed).to(device)
+        one = self._start(self.protocol, fold).to(device)
         threads = torch.get_num_threads()
         times: list[float] = []
         try:
             torch.set_num_threads(1)  # as each candidate will have
-            out = train_members(
-                one, data, self.protocol, [identity()], fold,
+            train_members(
+                one, data, self.protocol, [identity()], [fold],
                 lambda: times.append(time.perf_counter()),
             )  # fmt: skip
+            out = run_members(one, data, [fold.held])[0]
         finally:
             torch.set_num_threads(threads)
         _, wrong = _judge(out, data.y[fold.held].to(device), data.classes is not None)
@@ -220,6 +264,52 @@ class _Held:
     index: Tensor
     losses: dict[int, Tensor]
     wrong: Tensor
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Accuracy in points as a function of log-loss: a = u^p, through what a network showed.
+
+    u is the share learnt of the loss that chance has, a the accuracy above chance as a share of
+    what there is. For two classes near chance p is ½, since loss is then of second order in
+    accuracy; for ten it is near 0.85.
+    """
+
+    losses: Tensor
+    chance: float
+    right: float
+    power: float
+
+    @classmethod
+    def through(cls, losses: Tensor, wrong: Tensor, y: Tensor, classes: bool) -> Curve:
+        """Take the curve through the losses and errors of a network on examples of targets y."""
+        if not classes:  # the share of variance explained is both loss and accuracy
+            return cls(losses, float(y.var()), 0.0, 1.0)
+        share = torch.bincount(y).double() / len(y)
+        share = share[share > 0]
+        chance, right = float(-(share * share.log()).sum()), float(share.max())
+        learnt = _within(1 - float(losses.mean()) / max(chance, 1e-9))
+        above = _within((1 - float(wrong.mean()) - right) / max(1 - right, 1e-9))
+        return cls(losses, chance, right, min(2.0, math.log(above) / math.log(learnt)))
+
+    def accuracy(self, loss: Tensor) -> Tensor:
+        """Give the accuracy in points at a mean loss."""
+        learnt = 1 - loss / max(self.chance, 1e-9)
+        if self.power != 1.0:
+            learnt = learnt.clamp(_LEAST, 1).pow(self.power)
+        return 100 * (self.right + (1 - self.right) * learnt)
+
+
+def _within(share: float) -> float:
+    return min(max(share, _LEAST), 1 - _LEAST)
+
+
+def by_class(saved: Tensor, y: Tensor, classes: int) -> Tensor:
+    """Give each class's mean of `saved` over the mean of all: their average is 1."""
+    member = F.one_hot(y, classes).double()
+    mean = saved.mean()
+    least = 1e-12 if float(mean) >= 0 else -1e-12
+    return (saved @ member) / member.sum(0).clamp_min(1) / (mean + least)
 
 
 def _leaders(candidates: int) -> int:

@@ -7,10 +7,12 @@ sees channels g·C to (g+1)·C of the input and gives row g of the output.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
+
+from augury.training.convolution import GroupedConv
 
 
 class GroupedLinear(nn.Module):
@@ -47,6 +49,13 @@ class _RowNorm(nn.BatchNorm1d):
         return super().forward(input.flatten(1)).view_as(input)
 
 
+class _Highest(nn.Module):
+    """The highest value of each channel, anywhere."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.flatten(2).amax(2)
+
+
 class _Residual(nn.Module):
     def __init__(self, branch: nn.Module, skip: nn.Module) -> None:
         super().__init__()
@@ -57,6 +66,8 @@ class _Residual(nn.Module):
 
 
 def _conv(g: int, inputs: int, outputs: int, size: int = 3, stride: int = 1) -> nn.Conv2d:
+    if stride == 1:
+        return GroupedConv(g, inputs, outputs, size, bias=True)
     return nn.Conv2d(g * inputs, g * outputs, size, stride, padding=size // 2, groups=g)
 
 
@@ -68,10 +79,10 @@ def lenet(g: int, shape: tuple[int, ...], classes: int) -> nn.Sequential:
     """Two convolutions (6 and 16) and three dense layers (120, 84, classes)."""
     channels, height, width = shape
     return nn.Sequential(
-        nn.Conv2d(g * channels, g * 6, 5, padding=2, groups=g),
+        _conv(g, channels, 6, 5),
         nn.ReLU(),
         nn.MaxPool2d(2),
-        nn.Conv2d(g * 6, g * 16, 5, padding=2, groups=g),
+        _conv(g, 6, 16, 5),
         nn.ReLU(),
         nn.MaxPool2d(2),
         _Split(g),
@@ -84,27 +95,25 @@ def lenet(g: int, shape: tuple[int, ...], classes: int) -> nn.Sequential:
 
 
 def small(g: int, shape: tuple[int, ...], classes: int) -> nn.Sequential:
-    """Three layers (16-32-64) with batch norm, for quick trials, on images, series or vectors.
-
-    Images and series go through convolutions; pooling comes before the norm, which leaves a
-    quarter of the values to norm and rectify.
-    """
+    """Three layers (16-32-64) with batch norm, for quick trials, on images, series or vectors."""
     if len(shape) == 1:
         layers: list[nn.Module] = [_Split(g)]
         for inputs, outputs in ((shape[0], 64), (64, 64)):
             layers += [GroupedLinear(g, inputs, outputs), _RowNorm(g, outputs), nn.ReLU()]
         return nn.Sequential(*layers, GroupedLinear(g, 64, classes))
-    conv, norm, pool, last = (
-        (nn.Conv2d, nn.BatchNorm2d, nn.MaxPool2d, nn.AdaptiveMaxPool2d)
-        if len(shape) == 3
-        else (nn.Conv1d, nn.BatchNorm1d, nn.MaxPool1d, nn.AdaptiveMaxPool1d)
-    )
     layers, width = [], shape[0]
     for outputs in (16, 32, 64):
-        size = 3 if len(shape) == 3 else 7
-        layers += [conv(g * width, g * outputs, size, padding=size // 2, groups=g, bias=False)]
-        layers += [pool(2, ceil_mode=True) if outputs < 64 else last(1)]
-        layers += [norm(g * outputs), nn.ReLU()]
+        if len(shape) == 3:
+            conv, norm, pool = (
+                GroupedConv(g, width, outputs, 3, bias=False),
+                nn.BatchNorm2d,
+                nn.MaxPool2d,
+            )
+        else:
+            conv = nn.Conv1d(g * width, g * outputs, 7, padding=3, groups=g, bias=False)
+            norm, pool = nn.BatchNorm1d, nn.MaxPool1d
+        layers += [conv, norm(g * outputs), nn.ReLU()]
+        layers += [pool(2, ceil_mode=True) if outputs < 64 else _Highest()]
         width = outputs
     return nn.Sequential(*layers, _Split(g), GroupedLinear(g, width, classes))
 
@@ -119,7 +128,7 @@ def cnn(g: int, shape: tuple[int, ...], classes: int) -> nn.Sequential:
         *_block(g, 48, 48),
         nn.MaxPool2d(2),
         *_block(g, 48, 96),
-        nn.AdaptiveMaxPool2d(1),
+        _Highest(),
         _Split(g),
         GroupedLinear(g, 96, classes),
     )
@@ -166,17 +175,16 @@ class Grouped(nn.Module):
             torch.manual_seed(seed)
             self.network = ARCHITECTURES[architecture](members, shape, classes)
 
-    def tiled(self, copies: int) -> Grouped:
-        """Make `copies` of each member, alike at the start.
-
-        What they come to differ in is what they were trained with.
-        """
-        joined = Grouped(self.architecture, self.members * copies, self.shape, self.classes, 0)
+    @classmethod
+    def joined(cls, parts: Sequence[Grouped]) -> Grouped:
+        """Make one network of all members of several, with their weights."""
+        first, members = parts[0], sum(part.members for part in parts)
+        out = cls(first.architecture, members, first.shape, first.classes, 0)
+        theirs = zip(*(part.parameters() for part in parts), strict=True)
         with torch.no_grad():
-            for own, one in zip(joined.parameters(), self.parameters(), strict=True):
-                parts = one.unflatten(0, (self.members, -1))
-                own.copy_(parts.repeat_interleave(copies, 0).flatten(0, 1))
-        return joined
+            for own, tensors in zip(out.parameters(), theirs, strict=True):
+                torch.cat(tensors, out=own)
+        return out
 
     def forward(self, x: Tensor) -> Tensor:
         return self.network(x.flatten(1, 2))

@@ -1,13 +1,14 @@
-"""Brief training of small networks, each with its own augmentation, from the same start."""
+"""Training of many small networks at once, each with its own augmentation."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from augury.augmentations.base import Augmentation
 from augury.data.dataset import Dataset
@@ -15,12 +16,16 @@ from augury.errors import AuguryError
 from augury.rng import Rng
 from augury.training.grouped import Grouped
 
-_SIDE = 32  # pixels a side that the network sees: larger pictures are shrunk after augmentation
+_VIEWS = 8000  # versions that a candidate makes in one go: as few and large steps as memory allows
+_VALUES = 1 << 26  # numbers in flight while it makes them
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """How long and on how much a trial trains."""
+    """How long and on how much members train: AdamW with a one-cycle rate.
+
+    Pictures larger than `side` pixels are shrunk to that after augmentation.
+    """
 
     steps: int = 600
     batch: int = 64
@@ -29,6 +34,14 @@ class Protocol:
     folds: int = 2
     rate: float = 0.01
     decay: float = 0.005
+    side: int = 32
+
+    def seen(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Give the shape of an example as the network sees it."""
+        if len(shape) != 3 or max(shape[1:]) <= self.side:
+            return shape
+        scale = self.side / max(shape[1:])
+        return (shape[0], *(max(4, round(side * scale)) for side in shape[1:]))
 
 
 @dataclass(frozen=True)
@@ -38,6 +51,12 @@ class Fold:
     train: Tensor
     held: Tensor
     seed: int
+    number: int = 0
+
+    @property
+    def start(self) -> int:
+        """The seed of the weights it starts from, and of the order of its examples."""
+        return self.seed * 1000 + self.number
 
     @classmethod
     def of(cls, data: Dataset, protocol: Protocol, seed: int, number: int) -> Fold:
@@ -47,7 +66,7 @@ class Fold:
             raise AuguryError(f"a trial needs at least 4 examples, and there are {len(data)}")
         order = torch.randperm(len(data), generator=torch.Generator().manual_seed(seed))
         order = order.roll(-number * size)
-        return cls(order[:size], order[size:][: protocol.held], seed * 1000 + number)
+        return cls(order[:size], order[size:][: protocol.held], seed, number)
 
 
 def train_members(
@@ -55,15 +74,13 @@ def train_members(
     data: Dataset,
     protocol: Protocol,
     candidates: Sequence[Augmentation],
-    fold: Fold,
-    tick: Callable[[], None],
-) -> Tensor:
-    """Train each member of a grouped network with its own candidate.
+    folds: Sequence[Fold],
+    tick: Callable[[], None] = lambda: None,
+) -> Grouped:
+    """Train a member for each fold and candidate, all candidates of a fold side by side.
 
-    Returns
-    -------
-    outputs
-        ``(held, candidates, C)``, on the clean examples that the fold held out.
+    Members come fold by fold. Those of a fold see the same examples in the same order; each
+    example is given a new version every time it is seen.
     """
     device = next(net.parameters()).device
     fast = device.type == "cuda"
@@ -76,18 +93,16 @@ def train_members(
         optimizer, protocol.rate, total_steps=protocol.steps
     )
     net.train()
-    target = data.y.to(device)
-    for x, rows in _batches(data, protocol, candidates, fold, device):
-        with torch.autocast(device.type, torch.bfloat16, enabled=fast):
+    for x, y in _batches(data, protocol, candidates, folds, device):
+        with _precision(device):
             out = net(x).float()
-        y = target[rows].unsqueeze(1).expand(-1, len(candidates))
-        loss = member_loss(out, y, data.classes is not None).sum() / len(rows)
+        loss = member_loss(out, y, data.classes is not None).sum() / len(x)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         schedule.step()
         tick()
-    return _run(net.eval(), data, fold.held, len(candidates))
+    return net.eval()
 
 
 def member_loss(out: Tensor, y: Tensor, classes: bool) -> Tensor:
@@ -97,83 +112,92 @@ def member_loss(out: Tensor, y: Tensor, classes: bool) -> Tensor:
     return F.cross_entropy(out.flatten(0, 1), y.flatten(), reduction="none").view(y.shape)
 
 
-def seen(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Give the shape of an example as the network sees it."""
-    if len(shape) != 3 or max(shape[1:]) <= _SIDE:
-        return shape
-    scale = _SIDE / max(shape[1:])
-    return (shape[0], *(max(4, round(side * scale)) for side in shape[1:]))
+@torch.no_grad()
+def run_members(net: Grouped, data: Dataset, rows: Sequence[Tensor]) -> Tensor:
+    """Run clean examples through all members: ``(folds, examples, candidates, C)``.
+
+    `rows` are each fold's own examples, as many in each.
+    """
+    device = next(net.parameters()).device
+    copies = net.members // len(rows)
+    parts = []
+    for index in torch.stack(list(rows)).split(max(16, 16384 // net.members), dim=1):
+        x = _shrink(data.batch(index.flatten(), device, torch.float32), net.shape)
+        x = x.unflatten(0, index.shape).transpose(0, 1)  # (b, folds, *shape)
+        with _precision(device):
+            parts.append(net(x.repeat_interleave(copies, 1)).float())
+    return torch.cat(parts).unflatten(1, (len(rows), copies)).transpose(0, 1)
+
+
+def _precision(device: torch.device) -> contextlib.AbstractContextManager:
+    return torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda")
 
 
 def _batches(
     data: Dataset,
     protocol: Protocol,
     candidates: Sequence[Augmentation],
-    fold: Fold,
+    folds: Sequence[Fold],
     device: torch.device,
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Give batches ``(b, candidates, *shape)`` with the examples' indices ``(b,)``.
-
-    Versions are made for all examples of an epoch at once (several epochs if they are short) and
-    kept as bytes where pixels are; every version is used once.
-    """
-    size = len(fold.train)
+    """Give batches ``(b, members, *shape)`` with their targets ``(b, members)``."""
+    size = len(folds[0].train)
     batch = min(protocol.batch, size)
     per_epoch = size // batch
-    epochs = -(-16 // per_epoch)
-    generator = torch.Generator().manual_seed(fold.seed)
-    rows = fold.train.to(device)
-    done = 0
-    while done < protocol.steps:
-        pool = _versions(data, candidates, fold, done, epochs, device)
-        for epoch in range(epochs):
-            order = torch.randperm(size, generator=generator).to(device)
-            for part in order[: per_epoch * batch].split(batch):
-                if done == protocol.steps:
-                    return
-                x = pool[:, epoch, part].transpose(0, 1)
-                yield (x.float() / 255 if x.dtype == torch.uint8 else x), rows[part]
-                done += 1
+    epochs = -(-protocol.steps // per_epoch)
+    at_once = max(1, min(epochs, _VIEWS // size))
+    generators = [torch.Generator().manual_seed(fold.start) for fold in folds]
+    target = torch.stack([data.y[fold.train] for fold in folds]).to(device)
+    each = torch.arange(len(folds), device=device).unsqueeze(1)
+    left, pool = protocol.steps, torch.empty(0)
+    for epoch in range(epochs):
+        if epoch % at_once == 0:
+            pool = _versions(data, protocol, candidates, folds, epoch, at_once, device)
+        order = torch.stack([torch.randperm(size, generator=g) for g in generators]).to(device)
+        for part in order[:, : per_epoch * batch].split(batch, dim=1)[:left]:
+            x = pool[epoch % at_once][each, part].transpose(0, 1)  # (b, folds, candidates, …)
+            x = x.flatten(1, 2)
+            y = target[each, part].T.repeat_interleave(len(candidates), 1)
+            yield (x.float() / 255 if x.dtype == torch.uint8 else x), y
+        left -= per_epoch
 
 
 def _versions(
     data: Dataset,
+    protocol: Protocol,
     candidates: Sequence[Augmentation],
-    fold: Fold,
-    step: int,
+    folds: Sequence[Fold],
+    epoch: int,
     count: int,
     device: torch.device,
 ) -> Tensor:
-    """Make versions as small as they are seen: ``(candidates, count, examples, *shape)``."""
-    pixels = data.kind == "image"
-    shape = (len(candidates), count, len(fold.train), *seen(data.shape))
-    pool = torch.empty(shape, dtype=torch.uint8 if pixels else torch.float32, device=device)
-    for at, part in zip(range(0, len(fold.train), 500), fold.train.split(500), strict=True):
-        x = data.batch(part, device, torch.float32)
-        rng = Rng(fold.seed, part.to(device)).child(step)
+    """Make versions as small as they are seen: ``(count, folds, examples, candidates, *shape)``.
+
+    They are kept as bytes where pixels are. A draw depends on the seed, the fold, the example and
+    the epoch, and on nothing else.
+    """
+    pixels, shape = data.kind == "image", protocol.seen(data.shape)
+    index = torch.cat([fold.train for fold in folds])
+    number = torch.cat([fold.train + fold.number * len(data) for fold in folds])
+    pool = torch.empty(
+        (count, len(index), len(candidates), *shape),
+        dtype=torch.uint8 if pixels else torch.float32,
+        device=device,
+    )
+    step = max(1, _VALUES // (count * data.x[0].numel()))
+    for at in range(0, len(index), step):
+        rows = slice(at, at + step)
+        x = data.batch(index[rows], device, torch.float32)
+        rng = Rng(folds[0].seed, number[rows].to(device)).child(epoch)
         for k, candidate in enumerate(candidates):
-            views = _shrink(candidate.views(x, count, rng))
+            views = _shrink(candidate.views(x, count, rng).flatten(0, 1), shape)
             if pixels:
                 views = (views.clamp(0, 1) * 255).round().to(torch.uint8)
-            pool[k, :, at : at + len(part)] = views
-    return pool
+            pool[:, rows, k] = views.unflatten(0, (count, -1))
+    return pool.unflatten(1, (len(folds), -1))
 
 
-@torch.no_grad()
-def _run(net: nn.Module, data: Dataset, index: Tensor, members: int) -> Tensor:
-    """Run clean examples through all members: ``(examples, members, C)``."""
-    device = next(net.parameters()).device
-    parts = []
-    for part in index.split(256):
-        x = _shrink(data.batch(part, device, torch.float32).unsqueeze(0))[0]
-        with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-            parts.append(net(x.unsqueeze(1).expand(-1, members, *x.shape[1:])).float())
-    return torch.cat(parts)
-
-
-def _shrink(views: Tensor) -> Tensor:
-    shape = tuple(views.shape[2:])
-    if seen(shape) == shape:
-        return views
-    small = F.interpolate(views.flatten(0, 1), seen(shape)[1:], mode="bilinear", antialias=True)
-    return small.unflatten(0, views.shape[:2])
+def _shrink(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    if tuple(x.shape[1:]) == shape:
+        return x
+    return F.interpolate(x, shape[1:], mode="bilinear", antialias=True)

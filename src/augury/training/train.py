@@ -11,8 +11,8 @@ from torch import Tensor
 
 from augury.augmentations.base import Augmentation
 from augury.data.dataset import Dataset
-from augury.rng import Rng
 from augury.training.grouped import Grouped
+from augury.training.members import Fold, Protocol, run_members, train_members
 
 
 @dataclass(frozen=True)
@@ -40,71 +40,25 @@ def train_together(
 ) -> Curve:
     """Train a network with each candidate, `seeds` times, and test it on clean examples.
 
-    AdamW with a one-cycle schedule; every example of every epoch gets a draw of its own. All
-    candidates and seeds are members of one grouped network, so the cost is about that of one
+    All candidates and seeds are members of one grouped network, so the cost is about that of one
     network of their joint size.
     """
-    members = len(candidates) * seeds
-    classes = len(train.classes or ())
-    model = Grouped(architecture, members, train.shape, classes, seed).to(device)
-    fast = device.type == "cuda"
-    if fast:
-        model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    optimizer = torch.optim.AdamW(model.parameters(), rate, weight_decay=decay, fused=fast)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps)
-    y = train.y.to(device)
-    per_epoch = max(1, len(train) // batch)
-    generator = torch.Generator().manual_seed(seed)
-    pool, order = torch.empty(0), torch.empty(0)
-    for step in range(steps):
-        at = step % per_epoch
-        if at == 0:
-            pool = _versions(train, candidates, seed, step // per_epoch, device)
-            order = torch.stack(
-                [torch.randperm(len(train), generator=generator) for _ in range(seeds)]
-            ).to(device)
-        rows = order[:, at * batch : (at + 1) * batch]  # (seeds, b)
-        x = pool[:, rows].flatten(0, 1).transpose(0, 1)  # (b, candidates · seeds, *shape)
-        target = y[rows].repeat(len(candidates), 1).T
-        with torch.autocast(device.type, torch.bfloat16, enabled=fast):
-            logits = model(x.to(torch.float32) / 255)
-        loss = F.cross_entropy(logits.float().flatten(0, 1), target.flatten(), reduction="sum")
-        optimizer.zero_grad()
-        (loss / len(x)).backward()
-        optimizer.step()
-        schedule.step()
-        progress(step + 1, steps)
-    accuracy, entropy = _test(model, test, members, device)
-    return Curve(accuracy.view(-1, seeds), entropy.view(-1, seeds))
-
-
-def _versions(
-    data: Dataset, candidates: Sequence[Augmentation], seed: int, epoch: int, device: torch.device
-) -> Tensor:
-    """Give one version of every example by every candidate, as bytes."""
-    index = torch.arange(len(data))
-    out = torch.empty(len(candidates), *data.x.shape, dtype=torch.uint8, device=device)
-    for part in index.split(4096):
-        x = data.batch(part, device, torch.float32)
-        rng = Rng(seed, part.to(device) + epoch * len(data))
-        for k, candidate in enumerate(candidates):
-            version = candidate.views(x, 1, rng)[0]
-            out[k, part[0] : part[-1] + 1] = (version.clamp(0, 1) * 255).round().to(torch.uint8)
-    return out
-
-
-@torch.no_grad()
-def _test(
-    model: Grouped, data: Dataset, members: int, device: torch.device
-) -> tuple[Tensor, Tensor]:
-    model.eval()
-    right = torch.zeros(members, device=device)
-    entropy = torch.zeros(members, device=device)
-    for part in torch.arange(len(data)).split(500):
-        x = data.batch(part, device, torch.float32)
-        y = data.y[part].to(device)
-        logits = model(x.unsqueeze(1).expand(-1, members, *x.shape[1:]))
-        right += (logits.argmax(-1) == y.unsqueeze(1)).sum(0)
-        target = y.unsqueeze(1).expand(-1, members)
-        entropy += F.cross_entropy(logits.transpose(1, 2), target, reduction="none").sum(0)
-    return (right / len(data)).cpu(), (entropy / len(data)).cpu()
+    side = max(train.shape)  # as they are
+    whole, protocol = (
+        torch.arange(len(train)),
+        Protocol(steps, batch, rate=rate, decay=decay, side=side),
+    )
+    folds = [Fold(whole, whole[:0], seed, k) for k in range(seeds)]
+    members, classes = len(candidates) * seeds, len(train.classes or ())
+    net = Grouped(architecture, members, train.shape, classes, seed).to(device)
+    done = iter(range(1, steps + 1))
+    train_members(net, train, protocol, candidates, folds, lambda: progress(next(done), steps))
+    right, entropy = [], []
+    for rows in torch.arange(len(test)).split(2000):
+        out = run_members(net, test, [rows]).squeeze(0)
+        y = test.y[rows].to(device).unsqueeze(1).expand(-1, members)
+        right.append((out.argmax(-1) == y).float().sum(0))
+        entropy.append(F.cross_entropy(out.transpose(1, 2), y, reduction="none").sum(0))
+    totals = (torch.stack(parts).sum(0).cpu() / len(test) for parts in (right, entropy))
+    accuracy, cross_entropy = (total.view(seeds, -1).T for total in totals)
+    return Curve(accuracy, cross_entropy)

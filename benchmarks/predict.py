@@ -28,7 +28,7 @@ import augury
 from augury.augmentations import Mixture, default_augmentations, identity, parse
 from augury.data import Dataset, as_dataset
 from augury.files import write
-from augury.ranking import resolve_device
+from augury.devices import resolve_device
 from augury.training import train_together
 
 RESULTS = Path(__file__).parent / "results" / "predict"

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 import reference
 import torch
+from refusal import refused
 from sklearn.datasets import load_digits
 
 import augury
 from augury.augmentations import identity, rotation
+from augury.devices import resolve_device
 from augury.errors import AuguryError
-from augury.ranking import make_gallery, resolve_device
+from augury.ranking import make_gallery
 from augury.results import Ranking
 from augury.scores import AlignmentScore, Setting
 
@@ -162,3 +164,31 @@ def test_public_names_are_all_there():
     }  # fmt: skip
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         augury.nothing  # noqa: B018  # the access is the test
+
+
+class TestOwnNetwork:
+    def network(self):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            conv = torch.nn.Conv2d(1, 6, 3)
+            return torch.nn.Sequential(
+                conv, torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(216, 10)
+            )
+
+    @pytest.mark.parametrize("layer", [None, "1"])
+    def test_its_gradient_or_a_layer_is_the_feature_map(self, layer):
+        digits = load_digits()
+        x, y = digits.images[:300], digits.target[:300]
+        found = augury.rank(x, y, ["translation(0.1)", "flips"], model=self.network(), layer=layer)
+        assert found.score == "kernel-ridge"
+        assert "Sequential" in found.features
+        assert found["flips"].gain < found["translation(0.1)"].gain
+
+    def test_what_does_not_fit_is_said(self):
+        x, y = np.zeros((20, 1, 8, 8)), np.arange(20) % 2
+        net = self.network()
+        refused("uses no feature map|ridge", augury.rank, x, y, model=net, score="trial")
+        refused("leave features out", augury.rank, x, y, model=net, features="patches")
+        refused("'1' is of no network", augury.rank, x, y, layer="1")
+        colour = np.random.default_rng(0).random((20, 3, 8, 8))
+        refused("(20, 3, 8, 8)|made for this data", augury.rank, colour, y, model=net, layer="1")

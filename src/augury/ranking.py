@@ -11,16 +11,18 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from scipy.special import stdtrit
-from torch import Tensor
+from torch import Tensor, nn
 
 from augury.augmentations import Augmentation, default_augmentations, identity, parse
 from augury.data import Dataset, as_dataset
+from augury.devices import resolve_device
 from augury.errors import AuguryError
 from augury.features import (
     FeatureMap,
     Flatten,
     FourierFeatures,
     GradientFeatures,
+    Layer,
     PatchFeatures,
 )
 from augury.results import Baseline, Gallery, Ranking, Row
@@ -45,8 +47,10 @@ def rank(
     y: Any = None,
     augmentations: Iterable[str | Augmentation] | None = None,
     *,
-    score: str = "trial",
+    score: str | None = None,
     features: str | FeatureMap | None = None,
+    model: nn.Module | None = None,
+    layer: str | None = None,
     versions: int = 8,
     max_examples: int | None = 5000,
     seed: int = 0,
@@ -69,9 +73,13 @@ def rank(
         suit the kind of data.
     score
         ``"trial"`` (a small network briefly trained with each), ``"alignment"`` (the paper's),
-        ``"centred-alignment"``, ``"ridge"`` or ``"kernel-ridge"``.
+        ``"centred-alignment"``, ``"ridge"`` or ``"kernel-ridge"``. By default the trial, and
+        kernel-ridge where a network of your own is given.
     features
         The feature map of a score that uses one, by name or as an object.
+    model, layer
+        A network of your own as the feature map: the output of a layer of it, or its gradient
+        (what training it would start from) where no layer is named.
     versions
         How many versions of each example are looked at; finite families use all of theirs.
     max_examples
@@ -106,6 +114,11 @@ def rank(
     started = time.perf_counter()
     data = as_dataset(x, y, kind=kind, name=name, max_examples=max_examples, seed=seed)
     candidates = _candidates(augmentations, data)
+    if model is None and layer is not None:
+        raise AuguryError(f"the layer {layer!r} is of no network; give the network as model")
+    if model is not None and features is not None:
+        raise AuguryError("a network of your own is the feature map; leave features out")
+    score = score or ("trial" if model is None else "kernel-ridge")
     if score not in SCORES:
         raise AuguryError(f"no score is called {score!r}; the scores: {', '.join(SCORES)}")
     if budget is not None and score != "trial":
@@ -115,6 +128,13 @@ def rank(
     if versions < 1:
         raise AuguryError(f"versions must be 1 or more, not {versions}")
     where = resolve_device(device)
+    if model is not None and SCORES[score].default_features is None:
+        raise AuguryError(
+            f"the score {score!r} uses no feature map, so a network of your own tells it nothing; "
+            "use ridge or kernel-ridge"
+        )
+    if model is not None:
+        features = GradientFeatures(model, seed=seed) if layer is None else Layer(model, layer)
     features = features or SCORES[score].default_features
     phi = None if features is None else _fit(features, data, where, seed)
     setting = Setting(data, phi, versions, seed, where, batch_size=batch_size, budget=budget)
@@ -151,23 +171,6 @@ def describe(data: Dataset) -> dict[str, Any]:
         "classes": None if data.classes is None else list(data.classes),
         "notes": list(data.notes),
     }
-
-
-def resolve_device(device: str | torch.device) -> torch.device:
-    """Turn ``"auto"`` into what there is; a missing CUDA is said."""
-    if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        found = torch.device(device)
-    except RuntimeError:
-        raise AuguryError(f"no device is called {device!r}; use auto, cpu or cuda") from None
-    if found.type == "cuda" and not torch.cuda.is_available():
-        raise AuguryError(
-            "device cuda was asked for, and torch sees no CUDA here; use --device cpu"
-        )
-    if found.type not in ("cpu", "cuda"):
-        raise AuguryError(f"device {found.type} is not supported; use auto, cpu or cuda")
-    return found
 
 
 def _candidates(

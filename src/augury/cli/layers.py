@@ -92,9 +92,9 @@ def layers(
     from augury.augmentations import parse
     from augury.cli.progress import bar
     from augury.data import load
+    from augury.devices import resolve_device
     from augury.invariance import profile
     from augury.invariance.models import load_network
-    from augury.ranking import resolve_device
 
     candidates = [parse(spec, imports=True) for spec in augmentation]
     where = resolve_device(device)

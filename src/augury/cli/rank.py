@@ -36,15 +36,28 @@ def rank(
         typer.Option(metavar="FILE", help="A file with candidates, one spec a line."),
     ] = None,
     score: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="trial (a small network briefly trained with each), ridge, kernel-ridge, "
-            "alignment (the paper's) or centred-alignment."
+            help="trial (the default: a small network briefly trained with each), ridge, "
+            "kernel-ridge (the default with --model), alignment (the paper's) or "
+            "centred-alignment."
         ),
-    ] = "trial",
+    ] = None,
     features: Annotated[
         str | None,
         typer.Option(help="For a closed-form score: patches, gradient, fourier or flatten."),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE:FUNCTION",
+            help="Your own network as the feature map: a function that gives it, a saved program "
+            "or a timm name.",
+        ),
+    ] = None,
+    layer: Annotated[
+        str | None,
+        typer.Option(help="The layer of --model to use; without one, the network's gradient."),
     ] = None,
     budget: Annotated[
         float | None,
@@ -99,8 +112,9 @@ def rank(
     from augury.augmentations import parse, strength_ladder
     from augury.cli.progress import bar
     from augury.data import load
+    from augury.devices import resolve_device
+    from augury.invariance.models import load_network
     from augury.ranking import rank as rank_data
-    from augury.ranking import resolve_device
 
     candidates = [parse(spec, imports=True) for spec in specs] or None
     where = resolve_device(device)
@@ -118,12 +132,15 @@ def rank(
     if sweep:
         families = None if candidates is None else [type(c).__name__ for c in candidates]
         candidates = strength_ladder(found.kind, families)
+    network = None if model is None else load_network(model, found.shape)
     with bar("ranking") as tick:
         result = rank_data(
             found,
             augmentations=candidates,
             score=score,
             features=features,
+            model=network,
+            layer=layer,
             versions=versions,
             budget=budget,
             max_examples=None,

@@ -59,6 +59,11 @@ class Layer(FeatureMap):
             self.model(x)
         except _Reached:
             pass
+        except RuntimeError as error:
+            raise AuguryError(
+                f"{type(self.model).__name__} cannot take a batch of shape {tuple(x.shape)} "
+                f"({str(error).splitlines()[0]}); give a network made for this data"
+            ) from error
         finally:
             handle.remove()
         if not caught:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import kendalltau, spearmanr
 
+from augury.scores.trial import SCALE, SHIFT
+
 
 def judge(
     predicted: dict[str, float],
@@ -43,6 +45,48 @@ def judge(
         result["top three called harmful"] = sum(high[k] < 0 for k in top)
         result["mean error"] = float(np.mean(np.abs(real - guess)))
     return result
+
+
+def calibrated_on_others(results: list[dict[str, Any]]) -> dict[str, float]:
+    """Give, for each table, the share of real gains that the trial's interval covers when its
+    three constants are fitted to the other tables alone.
+    """
+    tables = [_trial(found) for found in results]
+    covered = {}
+    for k, found in enumerate(results):
+        others = [table for j, table in enumerate(tables) if j != k]
+        scale, shift = min(_GRID, key=lambda pair: sum(_misfit(t, *pair) for t in others))
+        strays = [(_forecast(t, scale, shift) - t[2]) / np.sqrt(t[0]) for t in others]
+        doubt = np.sqrt(np.mean(np.concatenate(strays) ** 2))
+        error, _, real = tables[k]
+        inside = np.abs(_forecast(tables[k], scale, shift) - real) <= 1.96 * doubt * np.sqrt(error)
+        covered[found["name"]] = float(np.mean(inside))
+    return covered
+
+
+_GRID = [(a, b) for a in np.arange(0.4, 3, 0.1) for b in np.arange(0, 0.041, 0.005)]
+_Trial = tuple[float, np.ndarray, np.ndarray]
+
+
+def _trial(found: dict[str, Any]) -> _Trial:
+    """Give a trial's error, its own gains before they were scaled, and the real gains."""
+    guess, accuracy = found["scores"]["trial"], found["truth"]["cnn"]["accuracy"]
+    error = 100 - guess["baseline"]
+    names = [name for name in guess["gain"] if name in accuracy and name != "identity"]
+    own = np.array([guess["gain"][name] for name in names])
+    own = own / (SCALE * np.sqrt(error / 50)) - SHIFT * error
+    real = [100 * (np.mean(accuracy[n]) - np.mean(accuracy["identity"])) for n in names]
+    return error, own, np.array(real)
+
+
+def _forecast(table: _Trial, scale: float, shift: float) -> np.ndarray:
+    error, own, _ = table
+    return scale * np.sqrt(error / 50) * (own + shift * error)
+
+
+def _misfit(table: _Trial, scale: float, shift: float) -> float:
+    real = table[2]
+    return float(np.mean(np.abs(_forecast(table, scale, shift) - real)) / real.std())
 
 
 def _with_interval(measure: Any, draws: list[np.ndarray], count: int) -> list[float]:

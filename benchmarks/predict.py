@@ -27,8 +27,8 @@ from rivals import RIVALS
 import augury
 from augury.augmentations import Mixture, default_augmentations, identity, parse
 from augury.data import Dataset, as_dataset
-from augury.files import write
 from augury.devices import resolve_device
+from augury.files import write
 from augury.training import train_together
 
 RESULTS = Path(__file__).parent / "results" / "predict"
@@ -48,24 +48,24 @@ def truth(
 ) -> None:
     """Train every candidate, and a uniform mixture of all, with each architecture."""
     candidates = [parse(spec) for spec in specs]
-    everything = [identity(), *candidates, Mixture.of(*candidates)]
-    names = ["identity", *specs, MIXTURE]
+    everything = dict(zip(["identity", *specs], [identity(), *candidates], strict=True))
+    everything[MIXTURE] = Mixture.of(*candidates)
     for architecture in options.architectures.split(","):
-        if architecture in found["truth"]:
+        empty = {"accuracy": {}, "cross_entropy": {}, "steps": options.steps, "seconds": 0.0}
+        known = found["truth"].setdefault(architecture, empty | {"device": _device(where)})
+        names = [name for name in everything if name not in known["accuracy"]]
+        if not names:
             continue
         started = time.perf_counter()
         curve = train_together(
-            train, test, everything,
-            architecture=architecture, seeds=options.seeds, steps=options.steps,
+            train, test, [everything[name] for name in names],
+            architecture=architecture, seeds=options.seeds, steps=known["steps"],
             rate=SETTINGS[architecture], device=where,
         )  # fmt: skip
-        found["truth"][architecture] = {
-            "accuracy": dict(zip(names, curve.accuracy.tolist(), strict=True)),
-            "cross_entropy": dict(zip(names, curve.cross_entropy.tolist(), strict=True)),
-            "steps": options.steps,
-            "seconds": time.perf_counter() - started,
-            "device": _device(where),
-        }
+        known["accuracy"] |= dict(zip(names, curve.accuracy.tolist(), strict=True))
+        known["cross_entropy"] |= dict(zip(names, curve.cross_entropy.tolist(), strict=True))
+        if len(names) > len(specs):  # not where only what was missing was added
+            known["seconds"] = time.perf_counter() - started
         yield_to(options, found)
 
 
@@ -159,7 +159,8 @@ def main() -> None:
     parser.add_argument("--architectures", default="cnn")
     parser.add_argument(
         "--scores",
-        default="trial,alignment,centred-alignment,pixel distance,affinity,one epoch of LeNet",
+        default="trial,alignment,centred-alignment,ridge:patches,kernel-ridge:gradient,"
+        "pixel distance,affinity,one epoch of LeNet",
     )
     parser.add_argument("--steps", type=int, default=1200)
     parser.add_argument("--seeds", type=int, default=2)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
-from reference_networks import batch, make
+from reference_networks import ResNet, batch, make
 from refusal import refused
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 from augury.averaging import Averaging, TangentPropagation
 
@@ -76,6 +78,29 @@ def test_a_layer_that_remembers_the_input_is_seen():
     x, y = torch.rand(3, 4), torch.arange(3) % 2
     how = Averaging("jitter(0.1)", "mid", 2)
     refused("'mid' does not cut|'last'", how.loss, Memory(), x, y, seed=0)
+
+
+@pytest.mark.filterwarnings("ignore:None of the inputs")  # a pass without gradients, as meant
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_a_layer_inside_a_checkpoint_is_refused(reentrant):
+    class Checkpointed(ResNet):
+        def forward(self, x):
+            x = torch.relu(self.bn1(self.conv1(x)))
+            for stage in (self.layer1, self.layer2):
+                x = checkpoint(stage, x, use_reentrant=reentrant)
+            return self.fc(self.pool(x).flatten(1))
+
+    torch.manual_seed(0)
+    model, (x, y) = Checkpointed().double(), batch()
+    how = Averaging(T, "layer1.0", 2)
+    refused("'layer1.0' lies inside a checkpoint|instead", how.loss, model, x, y)
+    how = Averaging(T, "pool", 2)
+    how.loss(model, x, y).backward()  # and one after it trains as ever
+    twin = ResNet().double()
+    twin.load_state_dict(make("resnet")[0].state_dict())
+    how.loss(twin, x, y).backward()
+    for ours, theirs in zip(model.parameters(), twin.parameters(), strict=True):
+        torch.testing.assert_close(ours.grad, theirs.grad)
 
 
 class Pair(nn.Module):

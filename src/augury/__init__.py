@@ -31,18 +31,14 @@ _HOME = {
     "Alignment": "augury.statistics",
     "Ranking": "augury.results",
     "rank": "augury.ranking",
-    "Averaging": "augury.averaging",
-    "plan": "augury.planning",
 }
 
 if TYPE_CHECKING:
     from augury.augmentations import Augmentation, Sampled, parse
-    from augury.averaging import Averaging
     from augury.data import Dataset, as_dataset, load
     from augury.errors import AuguryError
     from augury.features import FeatureMap, Flatten, FourierFeatures, Layer
     from augury.orbit import Orbit
-    from augury.planning import plan
     from augury.ranking import rank
     from augury.results import Ranking
     from augury.rng import Rng
@@ -52,7 +48,6 @@ __all__ = [
     "Alignment",
     "Augmentation",
     "AuguryError",
-    "Averaging",
     "Dataset",
     "FeatureMap",
     "Flatten",
@@ -66,7 +61,6 @@ __all__ = [
     "as_dataset",
     "load",
     "parse",
-    "plan",
     "rank",
 ]
 

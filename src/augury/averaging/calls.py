@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree  # torch's own: knows tuples, dicts and named tuples
+from torch.utils import checkpoint
 
 from augury.errors import AuguryError
 
@@ -29,6 +31,8 @@ class Call:
     output: Any = field(default=None, repr=False)
     node: Any = None
     """Where its output stood in autograd's graph when it was given; later work may be in place."""
+    again: bool = False
+    """Whether it is made again in the backward pass, by `torch.utils.checkpoint`."""
 
 
 def record(model: nn.Module, x: Tensor) -> tuple[list[Call], Any]:
@@ -39,7 +43,8 @@ def record(model: nn.Module, x: Tensor) -> tuple[list[Call], Any]:
     clock = iter(range(1 << 62))
 
     def enter(module: nn.Module, args: Any) -> None:
-        stack.append(Call(names[module], module, tuple(stack), next(clock)))
+        again = _checkpointed()
+        stack.append(Call(names[module], module, tuple(stack), next(clock), again=again))
 
     def leave(module: nn.Module, args: Any, output: Any) -> None:
         call = stack.pop()
@@ -53,6 +58,16 @@ def record(model: nn.Module, x: Tensor) -> tuple[list[Call], Any]:
             hooks.callback(module.register_forward_hook(leave).remove)
         output = model(x)
     return done, output
+
+
+def _checkpointed() -> bool:
+    """Whether a forward pass that `record` watches is just now inside a checkpoint."""
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_code is not record.__code__:
+        if frame.f_code.co_filename == checkpoint.__file__:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def rows(x: Tensor, count: int) -> Tensor:

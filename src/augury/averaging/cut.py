@@ -64,8 +64,13 @@ class Cut:
         own = [call for call, _ in calls if call.module is module]
         if len(own) != 1:
             times = f"{len(own)} times" if own else "never"
-            raise NotOneCall(self.layer, times)
+            raise NoCut(f"the layer {self.layer!r} is called {times} in a forward pass, not once")
         (self.call,) = own
+        if self.call.again:
+            raise NoCut(
+                f"the layer {self.layer!r} lies inside a checkpoint, which runs it once more in "
+                "the backward pass"
+            )
         if not isinstance(self.call.output, Tensor):
             raise not_a_tensor(self.layer, self.call.output)
         self.shape = next(shape for call, shape in calls if call is self.call)
@@ -131,11 +136,8 @@ class Cut:
         return forward
 
 
-class NotOneCall(AuguryError):
-    """The layer is not called once in a forward pass, so its name does not say where to cut."""
-
-    def __init__(self, layer: str, times: str) -> None:
-        super().__init__(f"the layer {layer!r} is called {times} in a forward pass, not once")
+class NoCut(AuguryError):
+    """The network cannot be cut at this layer, and perhaps at another."""
 
 
 def _lower(model: nn.Module, x: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
 from augury.averaging.calls import record, replaced, rows, undisturbed
-from augury.averaging.cut import Cut, NotOneCall, rows_first
+from augury.averaging.cut import Cut, NoCut, rows_first
 from augury.averaging.layers import INPUT, compiler, find_layer, unwrapped
 from augury.errors import AuguryError
 
@@ -42,7 +42,7 @@ def cut_at(model: nn.Module, layer: str, x: Tensor) -> Cut:
 def _checked(model: nn.Module, inner: nn.Module, layer: str, x: Tensor) -> Cut:
     try:
         cut = Cut(inner, layer, x, compiler(model))
-    except NotOneCall as error:
+    except NoCut as error:
         raise AuguryError(f"{error}; {_advice(inner, layer, x)}") from None
     if not rows_first(cut):
         raise AuguryError(
@@ -125,6 +125,7 @@ def cuts(model: nn.Module, x: Tensor) -> list[str]:
     found: dict[Any, str] = {}
     for call in calls:
         whole = isinstance(call.output, Tensor) and call.output.shape[:1] == (2,)
+        whole = whole and not call.again
         once = names.count(call.name) == 1 and call.node not in found
         if whole and once and call.node is not None and not _reaches(end, [x], call.node):
             found[call.node] = call.name

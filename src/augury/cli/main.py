@@ -12,8 +12,11 @@ import typer
 
 from augury import __version__
 from augury.cli.augmentations import augmentations
+from augury.cli.fit import fit
 from augury.cli.layers import layers
+from augury.cli.predict import predict
 from augury.cli.rank import rank
+from augury.cli.reproduce import reproduce
 from augury.errors import AuguryError
 
 app = typer.Typer(
@@ -51,6 +54,9 @@ def command(function: Callable[..., None]) -> None:
 command(rank)
 command(augmentations)
 command(layers)
+command(fit)
+command(predict)
+command(reproduce)
 
 
 def _version(wanted: bool) -> None:

@@ -1,5 +1,6 @@
 """φ: inputs to vectors."""
 
+from augury.features.augmented import AugmentedFourier
 from augury.features.base import FeatureMap
 from augury.features.fourier import FourierFeatures
 from augury.features.gradient import GradientFeatures
@@ -7,6 +8,7 @@ from augury.features.patches import PatchFeatures
 from augury.features.simple import Flatten, Layer
 
 __all__ = [
+    "AugmentedFourier",
     "FeatureMap",
     "Flatten",
     "FourierFeatures",

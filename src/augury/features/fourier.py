@@ -111,8 +111,8 @@ class FourierFeatures(FeatureMap):
             at = self.structured((mean * self.scale).unsqueeze(0)).squeeze(0)
         else:
             omega = draw_dense(self.kernel, self.sampling, count, pixels, self.seed)
-            self.frequencies = omega * (unit / std)
-            at = self.frequencies @ mean
+            self.frequencies = omega.mul_(unit / std)
+            at = self.frequencies @ mean if bool(mean.any()) else mean[:0]
         self.offsets = -at if bool(at.any()) else None
 
     def _per_pixel(self, value: float | Sequence[float]) -> Tensor:
@@ -153,7 +153,11 @@ def waves(phases: Iterable[Tensor], weights: Sequence[float], d: int) -> Tensor:
 
 
 def waves_and_contrasts(
-    phases: Iterable[Tensor], weights: Sequence[float], d: int, contrasts: Tensor | None
+    phases: Iterable[Tensor],
+    weights: Sequence[float],
+    d: int,
+    contrasts: Tensor | None,
+    step: int = 1,
 ) -> tuple[Tensor, Tensor]:
     """Give the average and, for some examples, another combination Σ_j a_j φ_j of the versions.
 
@@ -165,8 +169,8 @@ def waves_and_contrasts(
         w, one for each version.
     d
         The number of features.
-    contrasts
-        a, ``(n, c)``: for c of the examples, evenly spaced from the first; None for none.
+    contrasts, step
+        a, ``(n, c)``: one for every step-th example, from the first; None for none.
     """
     half, unit = d // 2, math.sqrt(2 / d)
     mean = contrast = torch.empty(0)
@@ -179,7 +183,6 @@ def waves_and_contrasts(
         mean[:, :half].add_(cos, alpha=unit * weight)
         mean[:, half:].add_(sin, alpha=unit * weight)
         if contrasts is not None:
-            step = -(-len(phase) // contrasts.shape[1])
             share = unit * contrasts[j].unsqueeze(1)
             contrast[:, :half].addcmul_(cos[::step], share)
             contrast[:, half:].addcmul_(sin[::step], share)

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-_WORD = 4  # channels of bfloat16 that are copied as one 8-byte word
+_WORD = 8  # channels of bfloat16 that are copied as one word of 16 bytes
 
 
 class GroupedConv(nn.Conv2d):
@@ -79,8 +79,8 @@ def _patches(x: Tensor, groups: int, taps: int) -> Tensor:
     size = round(taps**0.5)
     c = x.shape[3] // groups
     x = F.pad(x, (0, 0, size // 2, size // 2, size // 2, size // 2))
-    if x.element_size() == 2 and c % _WORD == 0:  # whole words move four times as fast
-        return _windows(x.view(torch.int64), groups, size, c // _WORD).view(x.dtype)
+    if x.element_size() == 2 and c % _WORD == 0:  # whole words move eight times as fast
+        return _windows(x.view(torch.complex128), groups, size, c // _WORD).view(x.dtype)
     return _windows(x, groups, size, c)
 
 

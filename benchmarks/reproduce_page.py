@@ -1,0 +1,108 @@
+"""Write docs/reproduction.md from committed results of `augury reproduce`.
+
+    python benchmarks/reproduce_page.py
+
+Every ``results.json`` under ``benchmarks/results/reproduce/`` is read, whatever it is called; they
+must have been computed with the same settings. A cell that two of them hold is taken from the last.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+from augury.report.markdown import escape
+from augury.report.plots import plot_figure
+from augury.report.reproduction import lead
+from augury.report.section import Section
+from augury.report.words import duration
+from augury.reproduce import WHATS
+from augury.reproduce.errata import ERRATA
+from augury.reproduce.run import sections
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results" / "reproduce"
+DOCS = HERE.parent / "docs"
+FIGURES = DOCS / "figures" / "reproduction"
+
+HEAD = """# The paper, reproduced
+
+`augury reproduce` computes the paper's table and figures with this implementation, at the settings
+of its appendix. This page is made from its committed results by `python
+benchmarks/reproduce_page.py`; a spread (±) is the standard deviation over trials unless said
+otherwise. With `--quick` the command takes minutes on a laptop; a run that was stopped goes on
+where it was.
+"""
+
+
+def merged(paths: list[Path]) -> dict[str, Any]:
+    """Join results of several runs."""
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    if any(results["settings"] != found[0]["settings"] for results in found):
+        sys.exit("the results were computed with different settings")
+    cells = {(c["what"], c["name"]): c for results in found for c in results["cells"]}
+    seconds: dict[str, float] = {}
+    for cell in cells.values():
+        seconds[cell["dataset"]] = seconds.get(cell["dataset"], 0.0) + cell["seconds"]
+    shown = {what for results in found for what in results["whats"]}
+    return {
+        "settings": found[0]["settings"],
+        "whats": [what for what in WHATS if what in shown],
+        "seconds": seconds,
+        "cells": list(cells.values()),
+    }
+
+
+def table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+    lines = [columns, tuple("---" for _ in columns), *rows]
+    return ["| " + " | ".join(escape(text) if text != "---" else text for text in line) + " |"
+            for line in lines]  # fmt: skip
+
+
+def written(section: Section) -> list[str]:
+    """Write a section, and its figures beside."""
+    text = [f"## {escape(section.title)}", "", escape(section.words), ""]
+    if section.claims:
+        rows = [(c.words, c.paper, c.ours, c.verdict) for c in section.claims]
+        text += [*table(("the paper says", "its number", "ours", "verdict"), rows), ""]
+    for k, plot in enumerate(section.plots):
+        name = f"{section.what}-{k}.svg"
+        with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "augury", "font.size": 9}):
+            plot_figure(plot).savefig(FIGURES / name, metadata={"Date": None})
+        text += [f"![{escape(plot.title)}](figures/reproduction/{name})", ""]
+    for found in section.tables:
+        text += [f"**{escape(found.title)}**", "", *table(found.columns, list(found.rows)), ""]
+    if section.differences:
+        text += ["**Where we differ on purpose**", ""]
+        text += [*(f"- {escape(words)}" for words in section.differences), ""]
+    return text
+
+
+def main() -> None:
+    paths = sorted(RESULTS.rglob("*.json"))
+    if not paths:
+        sys.exit(f"there are no results in {RESULTS}: run augury reproduce and put them there")
+    results = merged(paths)
+    FIGURES.mkdir(parents=True, exist_ok=True)
+    for old in FIGURES.glob("*.svg"):
+        old.unlink()
+    parts = sections(results)
+    verdicts = [claim.verdict for part in parts for claim in part.claims]
+    machines = sorted({cell["machine"] for cell in results["cells"]})
+    times = [f"{name} {duration(took)}" for name, took in sorted(results["seconds"].items())]
+    text = [HEAD, f"**{lead(verdicts)}**", ""]
+    text += [f"Computed on {'; '.join(machines)}. Time in all: {', '.join(times)}.", ""]
+    for part in parts:
+        text += written(part)
+    text += ["## Where we differ from the paper on purpose", ""]
+    text += [f"{d.number}. **{escape(d.title)}** ({d.what}). {escape(d.words)}" for d in ERRATA]
+    (DOCS / "reproduction.md").write_text("\n".join(text) + "\n", encoding="utf-8")
+    print(f"wrote {DOCS / 'reproduction.md'}")
+
+
+if __name__ == "__main__":
+    main()

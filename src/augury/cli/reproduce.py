@@ -1,0 +1,92 @@
+"""`augury reproduce`: the paper's table and figures, beside its numbers."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from augury.errors import AuguryError
+
+
+def reproduce(
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[WHAT]...",
+            help="table1, approximation, alignment, layers, invariance or chain; all by default.",
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="The folder with the data sets; ~/.cache/augury by default."
+        ),
+    ] = None,
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="mnist, cifar10 or mammograms; may be repeated."),
+    ] = None,
+    download: Annotated[
+        bool, typer.Option("--download", help="Fetch MNIST and CIFAR-10 if they are missing.")
+    ] = False,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    trials: Annotated[
+        int | None, typer.Option(help="How often each model is trained; the paper: 10.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Small subsets and 2 trials: minutes on a laptop.")
+    ] = False,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Where results and the page are kept.")
+    ] = Path("reproduction"),
+) -> None:
+    """Reproduce the paper: each of its claims, its number, ours, and whether it holds.
+
+    What is finished is kept in the output folder, so a run that was stopped goes on from there.
+    """
+    from augury.cli.progress import bar
+    from augury.reproduce import PAPER, QUICK, WHATS
+    from augury.reproduce import reproduce as run
+
+    settings = QUICK if quick else PAPER
+    if unknown := [name for name in dataset or () if name not in PAPER.datasets]:
+        known = ", ".join(PAPER.datasets)
+        raise AuguryError(f"there is no data set {unknown[0]!r}; choose from {known}")
+    if trials is not None and trials < 1:
+        raise AuguryError(f"--trials must be 1 or more, not {trials}")
+    if data is not None and not data.expanduser().is_dir() and not download:
+        raise AuguryError(f"--data {data}: there is no such folder; make it or give another")
+    settings = replace(
+        settings,
+        trials=trials or settings.trials,
+        datasets=tuple(dict.fromkeys(dataset)) if dataset else settings.datasets,
+    )
+    try:
+        with bar("reproducing") as tick:
+            outcome = run(
+                what or WHATS,
+                out=out,
+                settings=settings,
+                data=data,
+                device=device,
+                fetch=download,
+                progress=tick,
+                say=lambda line: print(line, file=sys.stderr, flush=True),
+            )
+    except KeyboardInterrupt:
+        print(
+            f"interrupted: finished cells are kept in {out}; the same command goes on from there",
+            file=sys.stderr,
+        )
+        raise typer.Exit(130) from None
+    print(f"{outcome.computed} cells computed, {outcome.kept} kept from before")
+    print(f"wrote {outcome.page}")
+    if outcome.failed:
+        raise AuguryError(
+            f"{len(outcome.failed)} of the cells failed, as said above; the same command tries "
+            "them again"
+        )

@@ -1,0 +1,91 @@
+"""What users call X, as one checked tensor of examples."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.utils.validation import validate_data
+from torch import Tensor
+
+from augury.errors import AuguryError
+
+
+def read_inputs(
+    estimator: Any, X: Any, input_shape: tuple[int, ...] | None, *, reset: bool
+) -> Tensor:
+    """Bring X to ``(N, *shape)``: bytes stay bytes and stand for pixels in [0, 1].
+
+    Parameters
+    ----------
+    estimator
+        Whose `n_features_in_` and `shape_` are set (`reset`) or checked.
+    X
+        A 2-D array-like, or a tensor on any device; more dimensions are taken as the shape.
+    input_shape
+        The shape of one example, where rows are flat.
+    reset
+        Whether this is the data to fit.
+    """
+    if isinstance(X, Tensor):
+        flat, came = _check_tensor(estimator, X, reset=reset), X.shape[1:]
+    else:
+        came = X.shape[1:] if isinstance(X, np.ndarray) and X.ndim > 2 else ()
+        rows: Any = X.reshape(len(X), -1) if came else X
+        array: Any = validate_data(estimator, rows, reset=reset, dtype="numeric")
+        if array.dtype.kind not in "biuf":
+            raise AuguryError(f"X must hold numbers, not {array.dtype}; convert it first")
+        if array.dtype.kind != "f" and array.dtype != np.uint8:
+            array = array.astype(np.float64)
+        flat = torch.from_numpy(array if array.flags.writeable else array.copy())
+    if reset:
+        estimator.shape_ = _shape(tuple(came), input_shape, flat.shape[1])
+        estimator.bytes_ = flat.dtype == torch.uint8
+    elif estimator.bytes_ and flat.dtype != torch.uint8 and float(flat.max()) > 1:
+        raise AuguryError(
+            "the model was fitted on bytes, which stand for pixels in [0, 1], and X holds floats "
+            f"up to {float(flat.max()):g}; give bytes (uint8), or divide by 255"
+        )
+    return flat.reshape(len(flat), *estimator.shape_)
+
+
+def _check_tensor(estimator: Any, X: Tensor, *, reset: bool) -> Tensor:
+    if X.dim() < 2 or not len(X):
+        raise AuguryError(
+            f"X must have at least one example and two dimensions, examples first; it has shape "
+            f"{tuple(X.shape)}"
+        )
+    flat = X.detach().flatten(1)
+    if flat.is_floating_point() and not bool(flat.isfinite().all()):
+        rows = (~flat.isfinite()).any(1).nonzero().squeeze(1)
+        raise AuguryError(
+            f"X holds NaN or infinity in {len(rows):,} examples, the first of them example "
+            f"{int(rows[0])}; drop or repair those examples"
+        )
+    if reset:
+        estimator.n_features_in_ = flat.shape[1]
+    elif flat.shape[1] != estimator.n_features_in_:
+        raise AuguryError(
+            f"X has {flat.shape[1]} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input"
+        )
+    return flat if flat.is_floating_point() or flat.dtype == torch.uint8 else flat.double()
+
+
+def _shape(came: tuple[int, ...], asked: tuple[int, ...] | None, columns: int) -> tuple[int, ...]:
+    shape = tuple(int(side) for side in (asked or came or (columns,)))
+    if not 1 <= len(shape) <= 3 or min(shape) < 1 or math.prod(shape) != columns:
+        raise AuguryError(
+            f"input_shape={shape} has {math.prod(shape)} values in {len(shape)} dimensions, and "
+            f"an example of X has {columns}; give the shape of one example, as (channels, height, "
+            "width)"
+        )
+    return shape
+
+
+def to_floats(x: Tensor, like: Tensor) -> Tensor:
+    """Give examples as floats on the device and of the type of `like`; bytes become [0, 1]."""
+    moved = x.to(like.device, non_blocking=True)
+    return moved.to(like.dtype) / 255 if moved.dtype == torch.uint8 else moved.to(like.dtype)

@@ -1,0 +1,248 @@
+"""What classifier and regressor share: features by plan, solved by closed form or quasi-Newton."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from sklearn.base import BaseEstimator
+from torch import Tensor, nn
+
+from augury.augmentations import Augmentation, parse
+from augury.devices import resolve_device, tensor_cores
+from augury.errors import AuguryError
+from augury.estimators.inputs import to_floats
+from augury.features import AugmentedFourier, FourierFeatures
+from augury.objectives import Loss, exact, first_order, second_order
+from augury.orbit import Orbit
+from augury.rng import Rng
+from augury.solvers import Batches, Ridge, available_bytes, check_fits, minimise, solve_ridge
+from augury.solvers.memory import GIB
+from augury.solvers.ridge import Ridges
+
+OBJECTIVES = {
+    "first-order": first_order,
+    "tangent": first_order,  # with the variance along each orbit's leading direction as a penalty
+    "second-order": second_order,
+    "exact": exact,
+}
+PRECISIONS = {"float32": torch.float32, "tf32": torch.float32, "float64": torch.float64}
+_SAMPLE = 1000  # examples that γ is chosen on
+_BLOCK, _BLOCK_CUDA = 2**25, 2**30  # bytes of features computed together: a CPU's cache, a GPU's
+_TANGENT = 4  # one example in so many gives its leading direction
+_KRYLOV = 80 * 16  # columns that the solver may hold
+
+Progress = Callable[[int, int], None]
+
+
+class KernelModel(BaseEstimator):
+    """A linear model on (augmented) Fourier features: everything but what y means.
+
+    Subclasses hold the parameters; see `AugmentedKernelClassifier` for what they are.
+    """
+
+    augmentation: str | Augmentation
+    input_shape: tuple[int, ...] | None
+    features: int
+    kernel: str
+    nu: float
+    gamma: float | str
+    sampling: str
+    versions: int
+    objective: str
+    ridge: Ridges
+    prediction: str
+    mean: float | Sequence[float]
+    std: float | Sequence[float]
+    precision: str
+    memory: float | None
+    device: str
+    seed: int
+    shape_: tuple[int, ...]
+    bytes_: bool
+
+    def _check(self) -> None:
+        _choice("objective", self.objective, OBJECTIVES)
+        _choice("prediction", self.prediction, ("averaged", "plain"))
+        _choice("precision", self.precision, PRECISIONS)
+
+    def _fit_features(self, x: Tensor, targets: Tensor) -> None:
+        """Choose γ, draw the frequencies and transform them, on a sample of the examples."""
+        self._check()
+        where = resolve_device(self.device)
+        like = torch.empty(0, dtype=PRECISIONS[self.precision], device=where)
+        given = self.augmentation
+        self.augmentation_ = parse(given) if isinstance(given, str) else given
+        self._psi = self._make_features()
+        self._budget(like, targets.shape[1])
+        generator = torch.Generator().manual_seed(self.seed)
+        index = torch.randperm(len(x), generator=generator)[:_SAMPLE].to(x.device)
+        self._psi.fit(to_floats(x[index], like), targets[index.to(targets.device)].to(like))
+        self.gamma_ = self._psi.phi.gamma_
+        self.note_ = self._psi.note
+
+    def _make_features(self) -> AugmentedFourier:
+        phi = FourierFeatures(
+            self.features,
+            gamma=self.gamma,
+            kernel=self.kernel,
+            nu=self.nu,
+            sampling=self.sampling,
+            mean=self.mean,
+            std=self.std,
+            seed=self.seed,
+        )
+        room = 2.0 if self.memory is None else self.memory / 4
+        return AugmentedFourier(
+            self.augmentation_,
+            phi,
+            versions=self.versions,
+            memory=room,
+            shared=self.objective == "tangent",
+            seed=self.seed,
+        )
+
+    def _budget(self, like: Tensor, outputs: int) -> tuple[float, float]:
+        """Give the bytes for kept features and for a Gram matrix; raise if d is out of reach."""
+        allowed = available_bytes(like.device) / 2 if self.memory is None else self.memory * GIB
+        item, pixels = like.element_size(), math.prod(self.shape_)
+
+        def need(d: int) -> float:
+            width = min(_KRYLOV, d) + 4 * outputs
+            return item * d * (pixels / 2 * 3 + width) + 4 * self._block_bytes(like)
+
+        check_fits(need, self.features, allowed)
+        left = allowed - need(self.features)
+        return 0.75 * left, left / 3  # Cholesky holds the matrix twice
+
+    def _block_bytes(self, like: Tensor) -> int:
+        most = _BLOCK_CUDA if like.is_cuda else _BLOCK
+        return most if self.memory is None else int(min(most, self.memory * GIB / 16))
+
+    def _batches(self, x: Tensor, y: Tensor, progress: Progress) -> Batches:
+        like = self._psi.weights
+        assert like is not None
+        room, self._gram_bytes = self._budget(like, y[0].numel())
+        if like.is_cuda and x.nbytes < room / 2:
+            x, room = x.to(like.device), room - x.nbytes
+        size = self._block_bytes(like) // (self._width() * self.features * like.element_size())
+        return Batches(
+            lambda index: self._block(x, index),
+            y.to(like.device),
+            size=max(1, size),
+            budget=room,
+            progress=progress,
+        )
+
+    def _width(self) -> int:
+        """Give how many versions of an example a block holds."""
+        if self.objective in ("first-order", "tangent"):
+            return 1
+        assert self._psi.weights is not None
+        return len(self._psi.weights)
+
+    def _block(self, x: Tensor, index: Tensor) -> tuple[Orbit, Tensor | None]:
+        """Give what the objective needs of some examples: averaged features, or all versions."""
+        psi = self._psi
+        assert psi.weights is not None
+        examples = to_floats(x[int(index[0]) : int(index[-1]) + 1], psi.weights)
+        one = psi.weights.new_ones(1)
+        if self.objective == "first-order":
+            return Orbit(psi(examples).unsqueeze(0), one), None
+        if self.objective == "tangent":
+            mean, rows = psi.leading(examples, index, _TANGENT)
+            return Orbit(mean.unsqueeze(0), one), rows * math.sqrt(len(mean) / len(rows))
+        if psi.shared and psi.augmentation.nodes(self.versions) is not None:
+            return Orbit(psi.versions_of(examples), psi.weights), None
+        rng = Rng(self.seed, index.to(examples.device))
+        return Orbit.of(psi.phi, psi.augmentation, examples, self.versions, rng), None
+
+    @torch.no_grad()
+    def _solve_quadratic(self, x: Tensor, y: Tensor, progress: Progress) -> Ridge:
+        with tensor_cores(self.precision == "tf32"):
+            batches = self._batches(x, y, progress)
+            found = solve_ridge(
+                batches, ridge=self.ridge, gram_bytes=self._gram_bytes, seed=self.seed
+            )
+        self.ridge_, self.risk_, self.solver_ = found.ridge, found.risk, found.method
+        self._weights = found.weights
+        return found
+
+    def _solve_smooth(
+        self, x: Tensor, one_hot: Tensor, y: Tensor, loss: Loss, progress: Progress
+    ) -> None:
+        """Minimise a smooth loss, from the quadratic loss's λ and eigenvectors."""
+        found = self._solve_quadratic(x, one_hot, progress)
+        outputs = 1 if y.is_floating_point() else one_hot.shape[1]
+        batches = self._batches(x, y, lambda done, total: None)
+        head = nn.Linear(self.features, outputs, device=batches.device, dtype=batches.dtype)
+        nn.init.zeros_(head.weight)
+        nn.init.zeros_(head.bias)
+        if self.ridge == "gcv":  # λ against a loss of this curvature is worth as much
+            self.ridge_ = found.ridge * min(loss.smoothness, 2.0) / 2.0
+        self.n_iter_ = minimise(
+            head,
+            batches,
+            OBJECTIVES[self.objective],
+            loss,
+            ridge=self.ridge_,
+            space=found.space,
+        )
+        self.solver_ = "l-bfgs"
+        self._weights = head.weight.detach().mT.contiguous()
+        self._bias = head.bias.detach()
+
+    @torch.no_grad()
+    def _outputs(self, x: Tensor) -> Tensor:
+        """Give wᵀψ(x) + bias, or wᵀφ(x) for plain prediction: ``(N, C)``, float64 on the CPU."""
+        psi = self._psi
+        assert psi.weights is not None
+        step = max(1, self._block_bytes(psi.weights) // (self.features * 8))
+        plain = self.prediction == "plain"
+        parts = []
+        with tensor_cores(self.precision == "tf32"):
+            for block in x.split(step):
+                examples = to_floats(block, psi.weights)
+                features = psi.phi(examples) if plain else psi(examples)
+                parts.append(features @ self._weights + self._bias)
+        return torch.cat(parts).double().cpu()
+
+    def describe(self) -> str:
+        """Say in a sentence what was fitted."""
+        how = f"λ = {self.ridge_:.2g} by {self.solver_}"
+        return f"{self._psi.describe()}; {self.objective} objective; {how}"
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to one file of safetensors and JSON."""
+        from augury.estimators.persistence import save_model
+
+        save_model(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path, *, device: str = "auto") -> Self:
+        """Read a model that `save` wrote; nothing in the file is run."""
+        from augury.estimators.persistence import load_model
+
+        model = load_model(path, device=device)
+        if not isinstance(model, cls):
+            raise AuguryError(f"{path} holds a {type(model).__name__}, not a {cls.__name__}")
+        return model
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle from the CPU, so that a machine without the device can read it."""
+        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
+        for name in ("_weights", "_bias"):
+            if name in state:
+                state[name] = state[name].cpu()
+        if "_psi" in state and state["_psi"].weights.is_cuda:
+            state["_psi"] = copy.deepcopy(state["_psi"]).cpu()
+        return state
+
+
+def _choice(name: str, value: str, allowed: Any) -> None:
+    if value not in allowed:
+        raise AuguryError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")

@@ -1,0 +1,129 @@
+"""Augmented Fourier features as a step of a scikit-learn pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from augury.augmentations import Augmentation, parse
+from augury.devices import resolve_device
+from augury.errors import AuguryError
+from augury.estimators.inputs import read_inputs, to_floats
+from augury.features import AugmentedFourier, FourierFeatures
+
+_SAMPLE = 1000
+_BLOCK = 2**22
+
+
+class AugmentedFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Map examples to ψ(x), the average of their versions' Fourier features.
+
+    A linear model on them is trained with augmentation, to first order (Section 5.2).
+
+    Parameters
+    ----------
+    augmentation, input_shape, features, kernel, nu, gamma, sampling, versions, mean, std, seed
+        As for `AugmentedKernelClassifier`. For ``gamma="alignment"`` or ``"held-out"``, give y to
+        `fit`: without it, the median is taken.
+    device
+        Where they are computed.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.linear_model import RidgeClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> X, y = load_digits(return_X_y=True)
+    >>> features = AugmentedFourierFeatures("rotation(10)", input_shape=(1, 8, 8), features=256)
+    >>> make_pipeline(features, RidgeClassifier()).fit(X, y).predict(X[:3]).tolist()
+    [0, 1, 2]
+    """
+
+    def __init__(
+        self,
+        augmentation: str | Augmentation = "identity",
+        *,
+        input_shape: tuple[int, ...] | None = None,
+        features: int = 2048,
+        kernel: str = "gaussian",
+        nu: float = 1.5,
+        gamma: float | str = "alignment",
+        sampling: str = "iid",
+        versions: int = 6,
+        mean: float | Sequence[float] = 0.0,
+        std: float | Sequence[float] = 1.0,
+        device: str = "cpu",
+        seed: int = 0,
+    ) -> None:
+        self.augmentation = augmentation
+        self.input_shape = input_shape
+        self.features = features
+        self.kernel = kernel
+        self.nu = nu
+        self.gamma = gamma
+        self.sampling = sampling
+        self.versions = versions
+        self.mean = mean
+        self.std = std
+        self.device = device
+        self.seed = seed
+
+    def fit(self, X: Any, y: Any = None) -> AugmentedFourierFeatures:
+        """Choose γ, draw the frequencies and transform them."""
+        x = read_inputs(self, X, self.input_shape, reset=True)
+        dtype = torch.float64 if x.dtype == torch.float64 else torch.float32
+        like = torch.empty(0, dtype=dtype, device=resolve_device(self.device))
+        generator = torch.Generator().manual_seed(self.seed)
+        index = torch.randperm(len(x), generator=generator)[:_SAMPLE].to(x.device)
+        sample = to_floats(x[index], like)
+        phi = FourierFeatures(
+            self.features,
+            gamma=self.gamma,
+            kernel=self.kernel,
+            nu=self.nu,
+            sampling=self.sampling,
+            mean=self.mean,
+            std=self.std,
+            seed=self.seed,
+        )
+        self._psi = AugmentedFourier(
+            parse(self.augmentation) if isinstance(self.augmentation, str) else self.augmentation,
+            phi,
+            versions=self.versions,
+            seed=self.seed,
+        )
+        targets = None if y is None else _targets(y, len(x))[index.cpu()].to(sample)
+        with torch.no_grad():
+            self._psi.fit(sample, targets)
+        self.gamma_, self.note_ = phi.gamma_, self._psi.note
+        self._n_features_out = self.features
+        return self
+
+    @torch.no_grad()
+    def transform(self, X: Any) -> Any:
+        """Give ψ(x), ``(n, features)``: a tensor where X is one, else an array."""
+        check_is_fitted(self)
+        x = read_inputs(self, X, self.input_shape, reset=False)
+        like = self._psi.weights
+        assert like is not None
+        parts = [self._psi(to_floats(part, like)) for part in x.split(_BLOCK // self.features + 1)]
+        out = torch.cat(parts)
+        return out if isinstance(X, Tensor) else out.cpu().numpy()
+
+
+def _targets(y: Any, count: int) -> Tensor:
+    """Give targets Y with K_Y = YYᵀ: one-hot classes, or centred numbers."""
+    values = np.asarray(y.cpu() if isinstance(y, Tensor) else y)
+    if len(values) != count:
+        raise AuguryError(f"X has {count} examples and y {len(values)}; give one target each")
+    if values.ndim == 1 and values.dtype.kind != "f":
+        _, numbers = np.unique(values, return_inverse=True)
+        return torch.nn.functional.one_hot(torch.from_numpy(numbers)).double()
+    numeric = torch.from_numpy(np.array(values, dtype=np.float64)).reshape(count, -1)
+    return numeric - numeric.mean(0)

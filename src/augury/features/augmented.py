@@ -1,0 +1,240 @@
+"""Augmented Fourier features: ψ(x) = E φ(t), with no image transformed (Section 5.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from augury.augmentations.base import Augmentation, Nodes, to_device
+from augury.errors import AuguryError
+from augury.features.base import FeatureMap
+from augury.features.fourier import FourierFeatures, waves, waves_and_contrasts
+from augury.rng import Rng
+
+_CHUNK = 1 << 24  # values of transformed frequencies made in one go
+_BLOCK = 1 << 24  # phases held at once on a CPU: 64 MiB
+_BLOCK_CUDA = 1 << 28
+
+
+class AugmentedFourier(FeatureMap):
+    """ψ(x) = Σ_j w_j φ(A_j x), the average of the Fourier features of an example's versions.
+
+    Where the augmentation is linear, φ(A x) has phases ω·(A x) = (Aᵀω)·x: the frequencies are
+    transformed once, by the adjoint, and no example ever is. The paper draws s random maps; here
+    they are the nodes of a quadrature rule where the family has one, and otherwise every frequency
+    gets maps of its own, so that d/2 · n maps are averaged over for the price of n.
+
+    Parameters
+    ----------
+    augmentation
+        Any; if it is not linear, examples are transformed and their features averaged, the same
+        n maps for all, and `note` says so.
+    phi
+        The Fourier features of the versions.
+    versions
+        n: nodes of the rule, or maps for each frequency.
+    memory
+        GiB that transformed frequencies may take; with more, examples are transformed instead.
+    shared
+        Whether maps that are drawn must be the same for all frequencies, so that a version is one
+        transformed example: `versions_of` and `leading` need that.
+    seed
+        Of the maps, where they are drawn.
+
+    Notes
+    -----
+    One product of ``(b, pixels)`` and ``(pixels, d/2)`` a node. Making the nodes costs about as
+    much as transforming n · d/2 images.
+
+    Examples
+    --------
+    >>> from augury.augmentations import rotation
+    >>> from augury.features import AugmentedFourier, FourierFeatures
+    >>> digits = torch.rand(10, 1, 8, 8)
+    >>> psi = AugmentedFourier(rotation(15), FourierFeatures(64, gamma=0.1), versions=4)
+    >>> psi.fit(digits)(digits).shape
+    torch.Size([10, 64])
+    """
+
+    def __init__(
+        self,
+        augmentation: Augmentation,
+        phi: FourierFeatures,
+        *,
+        versions: int = 6,
+        memory: float = 2.0,
+        shared: bool = False,
+        seed: int = 0,
+    ) -> None:
+        super().__init__()
+        if versions < 1:
+            raise AuguryError(f"versions must be 1 or more, not {versions}")
+        self.augmentation, self.phi = augmentation, phi
+        self.versions, self.memory, self.seed = versions, memory, seed
+        self._own = not shared
+        self.d = phi.d
+        self.note = ""
+        self._maps: Nodes | None = None
+        self.nodes: Tensor | None
+        self.weights: Tensor | None
+        self.register_buffer("nodes", None, persistent=False)
+        self.register_buffer("weights", None, persistent=False)
+
+    def fit(self, x: Tensor, y: Tensor | None = None) -> Self:
+        """Fit φ to examples as they are, then transform its frequencies."""
+        self.phi.fit(x, y)
+        self.prepare(x)
+        return self
+
+    def prepare(self, like: Tensor) -> None:
+        """Make the nodes from the frequencies of φ, on the device and of the type of `like`."""
+        shape = self.phi.shape
+        self.augmentation.check(shape)
+        rule = self.augmentation.nodes(self.versions)
+        size = self.versions if rule is None else len(rule.weights)
+        self.note = self._why_explicit(size, like)
+        if rule is None:
+            own = self.d // 2 if self._own and not self.note else 1
+            index = torch.arange(own, device=like.device)
+            params = self.augmentation.draw(size, Rng(self.seed, index))
+            rule = Nodes(params, torch.full((size,), 1 / size, dtype=torch.float64))
+            self._own = own > 1
+        else:
+            self._own = False
+        self._maps = Nodes(to_device(rule.params, like.device), rule.weights)
+        self.weights = rule.weights.to(like)
+        self.nodes = None if self.note else self._transform(like)
+
+    def _why_explicit(self, size: int, like: Tensor) -> str:
+        if not self.augmentation.linear:
+            return (
+                f"{self.augmentation} is not linear in its input, so examples are transformed "
+                f"{size} times and their features averaged"
+            )
+        if self.phi.frequencies is None:
+            return "structured frequencies stay as they are, so examples are transformed instead"
+        need = size * self.phi.frequencies.numel() * like.element_size() / 2**30
+        if need > self.memory:
+            return (
+                f"transformed frequencies would take {need:.1f} GiB, over the {self.memory:g} "
+                "allowed, so examples are transformed instead"
+            )
+        return ""
+
+    def _transform(self, like: Tensor) -> Tensor:
+        """Apply the adjoint of every map to every frequency: ``(n, d/2, pixels)``."""
+        assert self.phi.frequencies is not None
+        assert self._maps is not None
+        omega = self.phi.frequencies.to(like)
+        params, n = self._maps.params, len(self._maps.weights)
+        out = omega.new_empty(n, *omega.shape)
+        step = max(1, _CHUNK // (n * omega.shape[1]))
+        for start in range(0, len(omega), step):
+            rows = slice(start, start + step)
+            images = omega[rows].unflatten(1, self.phi.shape)
+            mine = _columns(params, rows)
+            out[:, rows] = self.augmentation.adjoint(images, mine).flatten(2)
+        return out
+
+    def _phases(self, x: Tensor) -> Iterator[Tensor]:
+        """Give the phases of each version: n times ``(b, d/2)``."""
+        if self._maps is None:
+            raise AuguryError("these augmented features have no nodes yet: call fit first")
+        if self.nodes is None:
+            for j in range(len(self._maps.weights)):
+                params = to_device(_version(self._maps.params, j), x.device)
+                version = self.augmentation.apply(x.unsqueeze(0), params)
+                yield self.phi.phases(version.squeeze(0))
+            return
+        flat, offsets = x.flatten(1), self.phi.offsets
+        for node in self.nodes:
+            phase = flat @ node.mT
+            yield phase if offsets is None else phase.add_(offsets)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.weights is None:
+            raise AuguryError("these augmented features have no nodes yet: call fit first")
+        weights = self.weights.tolist()
+        limit = _BLOCK_CUDA if x.is_cuda else _BLOCK
+        parts = x.split(max(1, 2 * limit // self.d))
+        found = [waves(self._phases(part), weights, self.d) for part in parts]
+        return found[0] if len(found) == 1 else torch.cat(found)
+
+    @property
+    def shared(self) -> bool:
+        """Whether all frequencies see the same maps, so that a version is one transformed x."""
+        return not self._own
+
+    def versions_of(self, x: Tensor) -> Tensor:
+        """Give φ(A_j x) of every version: ``(n, b, d)``, n times the memory of `forward`."""
+        self._check_shared()
+        return torch.stack([waves([phase], [1.0], self.d) for phase in self._phases(x)])
+
+    def leading(self, x: Tensor, index: Tensor, step: int) -> tuple[Tensor, Tensor]:
+        """Give ψ, and for every step-th example a row v with vvᵀ ≈ Cov[φ(t)].
+
+        Along a curve of versions, as of rotation, v is the part of φ(t) that is linear in t;
+        where versions have no order, each example gets a random contrast of them, of which the
+        covariance is the mean. Either way ‖v‖² is the whole variance, E‖Δ‖² = 1 − ‖ψ‖².
+
+        Parameters
+        ----------
+        x
+            Examples ``(b, *shape)``.
+        index
+            Their numbers ``(b,)``, which decide the contrasts.
+        step
+            One example in so many gets a row, the first among them.
+
+        Notes
+        -----
+        The cost of `forward`, and a few sums.
+        """
+        self._check_shared()
+        assert self.weights is not None
+        contrasts = self._contrasts(index[::step]).to(x)
+        mean, row = waves_and_contrasts(
+            self._phases(x), self.weights.tolist(), self.d, contrasts, step
+        )
+        variance = (1 - mean[::step].square().sum(1)).clamp_min(0)
+        length = row.norm(dim=1).clamp_min(torch.finfo(row.dtype).tiny)
+        return mean, row * (variance.sqrt() / length).unsqueeze(1)
+
+    def _contrasts(self, index: Tensor) -> Tensor:
+        """Give combinations of the versions that sum to zero: ``(n, c)``."""
+        assert self._maps is not None
+        weights, params = self._maps.weights.cpu(), self._maps.params
+        if isinstance(params, Tensor) and params.is_floating_point() and params[0].numel() == 1:
+            at = params.flatten().double().cpu()
+            return (weights * (at - weights @ at)).unsqueeze(1).expand(-1, len(index))
+        signs = Rng(self.seed, index.cpu()).uniform(len(weights), low=-1.0).double()
+        return weights.unsqueeze(1) * (signs - weights @ signs)
+
+    def _check_shared(self) -> None:
+        if not self.shared:
+            raise AuguryError(
+                "each frequency has maps of its own, so there are no whole versions; "
+                "make the features with shared=True"
+            )
+
+    def describe(self) -> str:
+        return f"{self.phi.describe()}, averaged over {self.augmentation}"
+
+
+def _columns(params: object, rows: slice) -> object:
+    """Keep the maps of some frequencies, where each has its own; shared maps stay as they are."""
+    if isinstance(params, tuple):
+        return tuple(_columns(p, rows) for p in params)
+    assert isinstance(params, Tensor)
+    return params if params.shape[1] == 1 else params[:, rows]
+
+
+def _version(params: object, j: int) -> object:
+    """Keep one version's map."""
+    if isinstance(params, tuple):
+        return tuple(_version(p, j) for p in params)
+    assert isinstance(params, Tensor)
+    return params[j : j + 1]

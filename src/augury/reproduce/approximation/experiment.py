@@ -1,0 +1,66 @@
+"""The cells: each data set, augmentation and base model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+from augury.augmentations import parse
+from augury.reproduce.approximation.bases import FourierBase, LeNetBase
+from augury.reproduce.approximation.train import train
+from augury.reproduce.cells import Bench, Cell
+from augury.reproduce.pool import Pool
+from augury.reproduce.settings import Settings
+
+DATASETS = ("mnist", "cifar10")
+AUGMENTATIONS = {
+    "rotation": "rotation(15)",
+    "crop": "resized_crop(0.64)",
+    "blur": "blur(0.5,2.0)",
+}
+BASES = {"rbf": "RBF", "lenet": "LeNet"}
+
+
+def cells(settings: Settings) -> list[Cell]:
+    """List the cells; all objectives and trials of one train together."""
+    found = []
+    for dataset in DATASETS:
+        if dataset not in settings.datasets:
+            continue
+        for base in BASES:
+            for name, spec in AUGMENTATIONS.items():
+                setting = _setting(base, spec, settings)
+                run: Callable[[Bench], dict[str, Any]] = partial(
+                    compute, dataset, base, spec, settings
+                )
+                cell = Cell("approximation", f"{dataset}-{base}-{name}", dataset, setting, run)
+                found.append(cell)
+    return found
+
+
+def versions(settings: Settings) -> int:
+    """Half of the versions that other experiments use: the made versions are T here, whatever
+    their number, and time is in proportion to it.
+    """
+    return max(2, settings.versions // 2)
+
+
+def _setting(base: str, spec: str, settings: Settings) -> dict[str, Any]:
+    shared = {k: v for k, v in asdict(settings).items() if k not in ("datasets", "features")}
+    shared |= {"base": base, "augmentation": spec, "versions": versions(settings)}
+    return shared | ({"features": settings.features} if base == "rbf" else {})
+
+
+def compute(dataset: str, base: str, spec: str, settings: Settings, bench: Bench) -> dict[str, Any]:
+    """Train one cell's models."""
+    images = bench.images(dataset)
+    pool = Pool.of(images.train, parse(spec), versions(settings), bench.device)
+    if base == "rbf":
+        models = FourierBase(images.train, settings.features, settings.trials, bench.device)
+        about = {"gamma": models.gamma}
+    else:
+        models = LeNetBase(images.train, settings.trials, bench.device)
+        about = {}
+    return about | train(models, pool, images.test, settings, bench.tick)

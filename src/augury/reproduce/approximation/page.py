@@ -1,0 +1,220 @@
+"""What the approximation experiment shows: Figure 1 of the paper and its appendix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from augury.report.section import Claim, Plot, Section, Series, Table, Verdict
+from augury.reproduce.approximation.experiment import AUGMENTATIONS, BASES, DATASETS, versions
+from augury.reproduce.claims import unchecked
+from augury.reproduce.errata import differences
+from augury.reproduce.settings import Settings
+
+Results = dict[str, dict[str, Any]]
+
+_TITLES = {"mnist": "MNIST", "cifar10": "CIFAR-10"}
+_SYMBOLS = {
+    "original": "f, no augmentation",
+    "first": "ĝ, first order",
+    "second": "g̃, second order",
+    "second_only": "f + g̃ − ĝ, second order only",
+}
+_EPOCH = 10  # the paper's bars are drawn after ten
+
+
+def section(results: Results, settings: Settings) -> Section:
+    """Judge the paper's claims, and draw its figures."""
+    names = [
+        (f"{dataset}-{base}-{name}", f"{_TITLES[dataset]}, {BASES[base]}, {name}")
+        for dataset in DATASETS
+        for base in BASES
+        for name in AUGMENTATIONS
+    ]
+    known = [(name, title) for name, title in names if name in results]
+    return Section(
+        "approximation",
+        "Approximate objectives against the true one (Section 4, Figure 1)",
+        "Five models train on the same batches, each on its own objective: without augmentation "
+        "(f), with it in full (g), and on the approximations of g. Objectives are compared at the "
+        "weights of the model that trains on g, models by the divergence of their test "
+        f"predictions from that model's. T is {versions(settings)} versions of each image, made "
+        "once. For LeNet, features are those of its last hidden layer, and they train too. "
+        "Trials differ in starting weights and in the Fourier frequencies.",
+        _claims(results),
+        tables=(_table(known, results),) if known else (),
+        plots=tuple(plot for name, title in known for plot in _plots(results[name], title)),
+        differences=differences("approximation"),
+    )
+
+
+def _claims(results: Results) -> tuple[Claim, ...]:
+    cells = {
+        (dataset, base): [r for n, r in results.items() if n.startswith(f"{dataset}-{base}-")]
+        for dataset in DATASETS
+        for base in BASES
+    }
+    claims = []
+    for dataset in DATASETS:
+        both = [r for base in BASES for r in cells[dataset, base]]
+        title = _TITLES[dataset]
+        claims += [
+            _counted(
+                f"{title}: g̃ is closer to g than f, ĝ and second order only are, at the weights "
+                f"after {_EPOCH} epochs",
+                "in all panels",
+                both,
+                lambda r: _least(_gaps(r), _at(r)),
+            ),
+            _counted(
+                f"{title}: the model of g̃ predicts more like that of g than the other models do",
+                "in all panels",
+                both,
+                lambda r: _least(r["kl"], _at(r)),
+            ),
+        ]
+        claims.append(_reduction(title, cells[dataset, "rbf"]))
+    claims += [
+        _through([r for found in cells.values() for r in found]),
+        _counted(
+            "LeNet: the model of ĝ stays near the one without augmentation (its divergence from "
+            "the model of g is at least half of that one's)",
+            "seen on CIFAR-10 and MNIST",
+            [r for dataset in DATASETS for r in cells[dataset, "lenet"]],
+            lambda r: _mean(r["kl"]["first"], _at(r)) >= 0.5 * _mean(r["kl"]["original"], _at(r)),
+        ),
+    ]
+    return tuple(claims)
+
+
+def _counted(
+    words: str, paper: str, cells: Sequence[dict[str, Any]], good: Callable[[dict[str, Any]], bool]
+) -> Claim:
+    """Judge what should be so in every panel: weaker if in most of them."""
+    if not cells:
+        return unchecked(words, paper)
+    count = sum(good(cell) for cell in cells)
+    return Claim(words, paper, f"in {count} of {len(cells)} panels", _share(count / len(cells)))
+
+
+def _share(share: float) -> Verdict:
+    if share == 1:
+        return "holds"
+    return "holds weaker" if share > 0.5 else "does not hold"
+
+
+def _reduction(title: str, cells: Sequence[dict[str, Any]]) -> Claim:
+    """Judge Figure 1's number: how much better than the second order alone."""
+    words = (
+        f"{title}, RBF: against second order only, g̃ brings the disagreement of predictions "
+        "with the model of g down"
+    )
+    paper = "6–9 times" if title == "MNIST" else "likewise"
+    if not cells:
+        return unchecked(words, paper)
+    ratios = [_ratios(cell["kl"]["second_only"], cell["kl"]["second"], _at(cell)) for cell in cells]
+    means = [float(np.median(r)) for r in ratios]
+    every = np.concatenate(ratios)
+    verdict: Verdict = "does not hold"
+    if min(means) >= 6:
+        verdict = "holds"
+    elif min(means) > 1:
+        verdict = "holds weaker"
+    ours = ", ".join(_factor(value) for value in means)
+    spread = f"trials {_factor(every.min())} to {_factor(every.max())}"
+    return Claim(words, paper, f"{ours} times ({spread})", verdict)
+
+
+def _factor(value: float) -> str:
+    """Write a factor; where almost nothing is left below it, its digits mean nothing."""
+    return f"{value:.2g}" if value < 100 else f"{value:.0f}" if value < 1000 else "over 1,000"
+
+
+def _ratios(above: list[list[float]], below: list[list[float]], epoch: int) -> np.ndarray:
+    top, low = (np.asarray(v, float)[:, epoch] for v in (above, below))
+    return top / np.maximum(low, 1e-15)
+
+
+def _through(cells: Sequence[dict[str, Any]]) -> Claim:
+    words = "The quality of the approximations is stable through training: g̃ stays the closest"
+    paper = "in all epochs"
+    if not cells:
+        return unchecked(words, paper)
+    good = [_least(_gaps(cell), k) for cell in cells for k in range(_epochs(cell))]
+    share = sum(good) / len(good)
+    verdict: Verdict = "holds" if share >= 0.95 else _share(share)
+    return Claim(words, paper, f"in {100 * share:.0f} % of epochs and panels", verdict)
+
+
+def _epochs(cell: dict[str, Any]) -> int:
+    return len(cell["objective"]["exact"][0])
+
+
+def _at(cell: dict[str, Any]) -> int:
+    return min(_EPOCH, _epochs(cell)) - 1
+
+
+def _gaps(cell: dict[str, Any]) -> dict[str, list[list[float]]]:
+    """Give |objective − g| by trial and epoch."""
+    return {k: np.abs(cell["objective"][k]).tolist() for k in _SYMBOLS}
+
+
+def _mean(values: list[list[float]], epoch: int) -> float:
+    return float(np.mean(np.asarray(values)[:, epoch]))
+
+
+def _least(values: dict[str, list[list[float]]], epoch: int) -> bool:
+    means = {key: _mean(values[key], epoch) for key in _SYMBOLS}
+    return min(means, key=lambda key: means[key]) == "second"
+
+
+def _table(known: Sequence[tuple[str, str]], results: Results) -> Table:
+    rows = []
+    for name, title in known:
+        cell = results[name]
+        gaps, at = _gaps(cell), _at(cell)
+        base = max(_mean(gaps["original"], at), 1e-15)
+        kl = {key: np.asarray(cell["kl"][key])[:, at] for key in _SYMBOLS}
+        rows.append(
+            (
+                title,
+                *(f"{_mean(gaps[k], at) / base:.2g}" for k in ("first", "second", "second_only")),
+                *(f"{kl[k].mean():.2g} ± {kl[k].std():.1g}" for k in _SYMBOLS),
+                f"{100 * np.mean(np.asarray(cell['accuracy']['exact'])[:, at]):.1f} %",
+            )
+        )
+    columns = (
+        "panel",
+        *(f"|{s} − g|" for s in ("ĝ", "g̃", "f + g̃ − ĝ")),
+        *(f"KL, {s}" for s in ("f", "ĝ", "g̃", "f + g̃ − ĝ")),
+        "accuracy, g",
+    )
+    return Table(
+        f"After {_EPOCH} epochs, or the last: objectives' distances from g in units of |f − g|, "
+        "and divergences of test predictions from those of the model of g",
+        columns,
+        tuple(rows),
+    )
+
+
+def _plots(cell: dict[str, Any], title: str) -> list[Plot]:
+    changes = {k: np.asarray(cell["objective"][k]) for k in _SYMBOLS}
+    kls = {k: np.asarray(cell["kl"][k]) for k in _SYMBOLS}
+    return [
+        Plot(f"{title}: objective", "epoch", "difference from g", _series(changes)),
+        Plot(f"{title}: predictions", "epoch", "KL from the model of g", _series(kls), log=True),
+    ]
+
+
+def _series(values: dict[str, np.ndarray]) -> tuple[Series, ...]:
+    return tuple(
+        Series(
+            label,
+            tuple(float(k + 1) for k in range(values[key].shape[1])),
+            tuple(values[key].mean(0).tolist()),
+            tuple(values[key].std(0).tolist()),
+        )
+        for key, label in _SYMBOLS.items()
+    )

@@ -1,0 +1,28 @@
+"""The paper's settings, in one place, and their quick form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How every experiment is run: the paper's appendix, unless a comment says otherwise."""
+
+    trials: int = 10
+    features: int = 10_000
+    rate: float = 0.01
+    momentum: float = 0.9
+    batch: int = 256
+    epochs: int = 15
+    versions: int = 16
+    examples: int = 0  # of the training set, 0 for all
+    tests: int = 0  # of the test set, 0 for all
+    datasets: tuple[str, ...] = ("mnist", "cifar10", "mammograms")
+
+
+PAPER = Settings()
+
+QUICK = replace(
+    PAPER, trials=2, features=1_000, batch=64, epochs=4, versions=8, examples=1_000, tests=500
+)

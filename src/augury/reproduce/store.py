@@ -1,0 +1,56 @@
+"""Finished cells as files: each whole or not there, found again by what its numbers depend on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from augury.errors import AuguryError
+from augury.files import write
+from augury.reproduce.cells import Cell
+
+
+@dataclass(frozen=True)
+class Store:
+    """A folder of finished cells, ``WHAT/NAME-HASH.json``.
+
+    The hash is of the cell's setting and of the data's source, so a cell is read back only for
+    the very numbers that it would compute.
+    """
+
+    folder: Path
+
+    def path(self, cell: Cell, source: str) -> Path:
+        """Say where a cell is kept."""
+        key = json.dumps([cell.dataset, source, cell.setting], sort_keys=True)
+        digest = hashlib.sha256(key.encode()).hexdigest()[:12]
+        return self.folder / cell.what / f"{cell.name}-{digest}.json"
+
+    def read(self, cell: Cell, source: str) -> dict[str, Any] | None:
+        """Give the record of a finished cell; None where there is none that can be read."""
+        try:
+            record = json.loads(self.path(cell, source).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None  # never written, or damaged since: it is computed again
+        return record if isinstance(record, dict) and "result" in record else None
+
+    def write(self, cell: Cell, source: str, result: dict[str, Any], about: dict[str, Any]) -> None:
+        """Keep a cell's numbers, with what they depend on and `about`, how they were made."""
+        path = self.path(cell, source)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise AuguryError(f"cannot make the folder {path.parent}: {error.strerror}") from None
+        record = {
+            "what": cell.what,
+            "name": cell.name,
+            "dataset": cell.dataset,
+            "source": source,
+            "setting": cell.setting,
+            **about,
+            "result": result,
+        }
+        write(path, json.dumps(record, indent=1) + "\n")

@@ -1,0 +1,139 @@
+"""Figure 2 on the page: models trained side by side, and the rules of its verdicts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from augury.augmentations import identity, rotation
+from augury.data import as_dataset
+from augury.features import FourierFeatures
+from augury.reproduce import PAPER, QUICK, alignment
+from augury.reproduce.alignment.experiment import transformations
+from augury.reproduce.alignment.models import Versions, train_heads, train_lenets
+from augury.reproduce.cells import Images
+from augury.reproduce.networks import lenet, seeded
+from augury.reproduce.recorded import orders
+
+CPU = torch.device("cpu")
+TINY = replace(QUICK, trials=2, features=12, batch=16, epochs=2, versions=2, rate=0.05)
+
+
+def _images(side: int = 28) -> Images:
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 256, (60, side, side), dtype=np.uint8)
+    y = np.arange(60) % 3
+    return Images(
+        as_dataset(x[:36], y[:36], kind="image"), as_dataset(x[36:], y[36:], kind="image")
+    )
+
+
+def _silent(share: float, words: str) -> None:
+    assert 0 <= share <= 1
+
+
+def test_heads_train_as_each_would_alone() -> None:
+    images, gamma = _images(8), 0.01
+    found = train_heads(images, identity(), gamma, TINY, CPU, _silent)
+    for trial, accuracy in enumerate(found):
+        phi = FourierFeatures(TINY.features, gamma=gamma, seed=trial).fit(torch.zeros(1, 1, 8, 8))
+
+        def features(data: Any, phi: Any = phi) -> torch.Tensor:
+            x = data.batch(torch.arange(len(data)), CPU, torch.float32)
+            return phi(x) * math.sqrt(TINY.features / 2)
+
+        head = torch.nn.Linear(TINY.features, 3)
+        torch.nn.init.zeros_(head.weight)
+        torch.nn.init.zeros_(head.bias)
+        descent = torch.optim.SGD(head.parameters(), TINY.rate, momentum=TINY.momentum)
+        generator, x = torch.Generator().manual_seed(trial), features(images.train)
+        for _ in range(TINY.epochs):
+            for rows in torch.randperm(36, generator=generator).split(TINY.batch):
+                descent.zero_grad()
+                F.cross_entropy(head(x[rows]), images.train.y[rows]).backward()
+                descent.step()
+        right = head(features(images.test)).argmax(1) == images.test.y
+        assert accuracy == right.double().mean().item()
+
+
+def test_lenets_train_as_each_would_alone() -> None:
+    images = _images()
+    tiny = replace(TINY, epochs=1)
+    found = train_lenets(images, rotation(15), tiny, CPU, _silent)
+    versions = Versions(images.train, rotation(15), CPU)
+    versions.renew()
+    for trial, accuracy in enumerate(found):
+        net = seeded(lambda: lenet(1, 28, 3), trial)
+        descent = torch.optim.SGD(net.parameters(), tiny.rate, momentum=tiny.momentum)
+        for rows in orders(36, tiny.batch, 1, 0, CPU):
+            descent.zero_grad()
+            F.cross_entropy(net(versions[rows]), images.train.y[rows]).backward()
+            descent.step()
+        x = images.test.batch(torch.arange(24), CPU, torch.float32)
+        assert accuracy == (net(x).argmax(1) == images.test.y).double().mean().item()
+
+
+def test_versions_are_new_in_each_epoch_and_the_same_again() -> None:
+    data = _images().train
+    one, other = (Versions(data, rotation(15), CPU) for _ in range(2))
+    one.renew()
+    first = one.x.clone()
+    one.renew()
+    other.renew()
+    assert torch.equal(first, other.x)
+    assert not torch.equal(first, one.x)
+
+
+def test_the_appendix_lists_the_transformations() -> None:
+    assert "rotation(15)" in transformations("mnist")
+    assert "rotation(5)" in transformations("cifar10")
+    assert [len(transformations(name)) for name in ("mnist", "cifar10")] == [7, 7]
+
+
+def test_cells_are_those_of_the_data_sets_asked_for() -> None:
+    names = [cell.name for cell in alignment.cells(PAPER)]
+    assert len(names) == len(set(names)) == 2 * (2 + 2 * 7)
+    only = alignment.cells(replace(PAPER, datasets=("cifar10", "mammograms")))
+    assert {cell.dataset for cell in only} == {"cifar10"}
+    assert (
+        only[0].setting == next(c for c in alignment.cells(PAPER) if c.name == only[0].name).setting
+    )
+
+
+def _results(accuracy: list[float], score: list[float]) -> dict[str, dict[str, Any]]:
+    specs = transformations("mnist")
+    found: dict[str, dict[str, Any]] = {
+        "mnist-alignment": {"specs": specs, "alignment": score, "error": [0.01] * 7}
+    }
+    for model in ("rbf", "lenet"):
+        for spec, value in zip(specs, accuracy, strict=True):
+            name = f"mnist-{model}-{spec.split('(')[0]}"
+            found[name] = {"spec": spec, "accuracy": [value, value + 0.0001]}
+    return found
+
+
+def test_verdicts_follow_the_correlation() -> None:
+    rising = [0.90, 0.97, 0.91, 0.89, 0.80, 0.92, 0.93]  # rotation best, flips worst
+    score = [0.40, 0.47, 0.41, 0.39, 0.30, 0.42, 0.43]
+    section = alignment.section(_results(rising, score), PAPER)
+    verdicts = [claim.verdict for claim in section.claims]
+    assert verdicts == ["holds", "holds", *["could not be checked"] * 2, "holds"]
+    assert "rank correlation 1.00 ± 0.00" in section.claims[0].ours
+    assert len(section.plots) == 2
+    falling = alignment.section(_results(rising, [-value for value in score]), PAPER)
+    assert falling.claims[0].verdict == "does not hold"
+    same = alignment.section(_results([0.9] * 7, score), PAPER)
+    assert same.claims[1].verdict == "does not hold"
+
+
+def test_nothing_known_is_said_and_nothing_fails() -> None:
+    claims = alignment.section({}, PAPER).claims
+    assert {claim.verdict for claim in claims} == {"could not be checked"}
+    partial = _results([0.9] * 7, [0.4] * 7)
+    del partial["mnist-lenet-flips"]
+    assert alignment.section(partial, PAPER).claims[1].verdict == "could not be checked"

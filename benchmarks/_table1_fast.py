@@ -155,6 +155,7 @@ def best(images: Images, device: torch.device, features: int | None) -> dict[str
             attempt({**options, "gamma": width * gamma})
     for kernel in KERNELS:
         attempt({**_leading(tried, base)["options"], **kernel})
+    attempt({**_leading(tried, base)["options"], "objective": "tangent"})
     for count in LARGER if features is None else ():
         attempt({**_leading(tried, base)["options"], "features": count})
     patches = [attempt(_smaller(options, features)) for options in PATCHES]

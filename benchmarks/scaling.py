@@ -3,7 +3,7 @@
     python benchmarks/scaling.py [--quick] [--device cuda] [--out FOLDER]
 
 Time to fit against the number of examples and against the number of features, at a fixed
-allowance of memory, on MNIST (5,000 digits again and again where it is missing); and the time of
+allowance of memory, on MNIST (4,000 digits again and again where it is missing); and the time of
 structured frequencies beside dense ones, against the number of pixels. The exponent printed is the
 slope of a line through the logarithms: 1 is linear. On a CPU, time is the processor's time of one
 thread, which other work on the machine changes little. On a GPU the solver factorises a matrix of
@@ -18,17 +18,20 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 import torch
-from _networks import DATA, RESULTS, arrays, environment, save
+from _networks import RESULTS, environment, save
 
 from augury.devices import resolve_device
 from augury.estimators import AugmentedKernelClassifier
 from augury.features import FourierFeatures
+from augury.reproduce.images import Library, default_folder
+from augury.reproduce.settings import QUICK
 from augury.reproduce.table1.tasks import now as wall_clock
 
 mpl.use("Agg")
@@ -58,7 +61,7 @@ GRIDS: dict[str, dict[str, tuple[int, ...]]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--data", default=str(DATA), help="the folder with mnist.npz")
+    parser.add_argument("--data", default=str(default_folder()), help="the folder with MNIST")
     parser.add_argument("--quick", action="store_true", help="a small form, in under a minute")
     parser.add_argument("--out", default=str(RESULTS), help="the folder for JSON and figure")
     options = parser.parse_args()
@@ -99,9 +102,13 @@ def now(device: torch.device) -> float:
 
 def images(folder: Path, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Give as many images as are wanted, again and again the same where there are fewer."""
-    found = arrays("mnist", folder, torch.device("cpu"))
-    index = np.arange(count) % len(found["y_train"])
-    return found["x_train"].numpy()[index], found["y_train"].numpy()[index]
+    settings = replace(QUICK, examples=4000, tests=500)
+    library = Library(folder, settings)
+    if library.source("mnist") == "mnist":
+        library = Library(folder, replace(settings, examples=count))
+    train = library.images("mnist").train
+    index = np.arange(count) % len(train)
+    return train.x.numpy()[index], train.y.numpy()[index]
 
 
 def fit_seconds(x: np.ndarray, y: np.ndarray, features: int, device: torch.device) -> float:

@@ -80,7 +80,7 @@ def test_a_convolution_is_a_matrix(members, outputs, inputs, side, seed):
         torch.testing.assert_close(out[k], F.conv2d(x[:, k], weight[k]))
 
 
-@runs(deadline=None, max_examples=20)
+@runs(deadline=None, max_examples=10)
 @given(
     st.integers(2, 4), st.integers(1, 4), st.integers(2, 5), st.integers(1, 3), st.integers(0, 99)
 )
@@ -218,6 +218,14 @@ def test_verdicts_follow_the_numbers():
     assert "4 of 6" in section(mixed, PAPER).claims[0].ours
 
 
+@pytest.mark.parametrize(
+    ("second", "words"), [(0.01, "10 times"), (0.0005, "200 times"), (1e-9, "over 1,000 times")]
+)
+def test_a_factor_is_said_in_digits_that_mean_something(second, words):
+    cell = made(second, 0.1)
+    assert words in section({"mnist-rbf-blur": cell}, PAPER).claims[2].ours
+
+
 def test_what_is_missing_could_not_be_checked():
     empty = section({}, PAPER)
     assert {claim.verdict for claim in empty.claims} == {"could not be checked"}
@@ -228,3 +236,6 @@ def test_what_is_missing_could_not_be_checked():
     assert by_words["CIFAR-"] == "could not be checked"
     assert part.claims[2].verdict == "holds"
     assert "7 times" in part.claims[2].ours
+    near, alike = part.tables
+    assert near.rows == (("MNIST, RBF, rotation", "0.1", "0.01", "0.07", "90.0 ± 0.0 %"),)
+    assert alike.rows[0][3] == "0.01 ± 0"

@@ -20,7 +20,7 @@ import pytest
 from refusal import refused
 
 from augury.errors import AuguryError
-from augury.reproduce import PAPER, QUICK, download
+from augury.reproduce import PAPER, QUICK, download, run
 from augury.reproduce.images import Library
 
 RNG = np.random.default_rng(0)
@@ -207,3 +207,24 @@ def test_a_wrong_checksum_leaves_nothing_behind(
     assert "put the file into the data folder yourself" in message
     assert "\n" not in message
     assert not list((tmp_path / "data").rglob("*.gz"))
+
+
+def test_a_run_fetches_what_is_missing_and_goes_on_without_what_it_cannot_get(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def refuse(name: str, folder: Path, tick: object) -> None:
+        asked.append(name)
+        raise AuguryError(f"cannot download {name}")
+
+    monkeypatch.setattr(run, "download", refuse)
+    said: list[str] = []
+    run.reproduce(
+        (), out=tmp_path / "out", data=tmp_path, settings=PAPER, fetch=True, say=said.append
+    )
+    assert asked == ["mnist", "cifar10"]  # the mammograms have no address
+    assert said[1] == "cannot download mnist"
+    np.savez(tmp_path / "mnist.npz", **_arrays((28, 28)))  # type: ignore[arg-type]
+    run.reproduce((), out=tmp_path / "out", data=tmp_path, settings=PAPER, fetch=True)
+    assert asked == ["mnist", "cifar10", "cifar10"]

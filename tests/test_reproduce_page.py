@@ -95,7 +95,7 @@ def test_a_drawing_has_no_style_of_its_own(plot: Plot) -> None:
     assert "style" not in drawing
     assert "#0000" not in drawing  # every colour has become a class
     assert 'class="f-c0"' in drawing or "s-c0" in drawing
-    assert drawing == draw(plot)
+    assert drawing == draw.__wrapped__(plot)  # drawn again, not remembered
 
 
 def test_a_dollar_sign_is_no_mathematics() -> None:

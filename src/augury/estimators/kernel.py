@@ -102,7 +102,7 @@ class KernelModel(BaseEstimator):
             phi,
             versions=self.versions,
             memory=room,
-            shared=self.objective == "tangent",
+            shared=self.objective != "first-order",  # as the versions that it is trained on are
             seed=self.seed,
         )
 

@@ -134,8 +134,8 @@ def any_loss(
     Examples
     --------
     >>> import torch
-    >>> huber = any_loss(torch.nn.HuberLoss(reduction="none"), smoothness=1)
-    >>> huber.curvature(torch.zeros(2), torch.tensor([1.0, 3.0]), torch.zeros(2))
+    >>> log_cosh = any_loss(lambda out, y: (out - y).cosh().log(), smoothness=1)
+    >>> log_cosh.curvature(torch.zeros(2), torch.tensor([1.0, 3.0]), torch.zeros(2))
     tensor([1., 9.])
     """
     return fn if isinstance(fn, Loss) else AnyLoss(fn, convexity, smoothness)

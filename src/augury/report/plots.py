@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import math
 import re
@@ -25,8 +26,12 @@ _LIGHT = (
 _MARKS = ("o", "s", "D", "^", "v", "P", "X", "*")
 
 
+@functools.lru_cache(maxsize=256)
 def draw(plot: Plot) -> str:
-    """Draw a plot as an ``<svg>`` element without styles of its own."""
+    """Draw a plot as an ``<svg>`` element without styles of its own.
+
+    A page is written again after each experiment, so drawings are kept.
+    """
     text = io.StringIO()
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "augury", "font.size": 9}):
         plot_figure(plot, tuple(_CLASSES)).savefig(

@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.metrics import pairwise_distances_argmin
-from sklearn.neighbors import NearestNeighbors
 
 from augury.markov import enumerate_orbits, walk
 from augury.markov.chain import FiniteChain
@@ -95,24 +93,29 @@ def _theory(bench: Bench, size: int) -> dict[str, Any]:
 def _agreement(bench: Bench, size: int, steps: int, walks: int) -> dict[str, Any]:
     """Classify held-out digits by neighbours among N steps, for each walk, and by the kernel."""
     orbits, y, held = _orbits(bench, size)
-    chain, states = orbits.chain, orbits.states.reshape(len(orbits.states), -1)
+    chain, states = orbits.chain, torch.from_numpy(orbits.states).flatten(1)
     classes = int(y.max()) + 1
     restart = np.zeros((chain.states, classes))
     np.add.at(restart, (orbits.examples, y), 1 / len(y))
     label = chain.solve(restart).x.argmax(1)
-    kernel = label[pairwise_distances_argmin(held, states)]
+    # exact, not by products: many states are equally near, and rounding must not choose
+    apart = torch.cdist(
+        torch.from_numpy(held).to(bench.device, torch.float64),
+        states.to(bench.device, torch.float64),
+        compute_mode="donot_use_mm_for_euclid_dist",
+    )
+    kernel = label[apart.argmin(1).cpu().numpy()]
     truth = bench.images("digits").test.y.numpy()
     k = math.ceil(steps**0.25)
     one, many = [], []
     for seed in range(walks):
         bench.tick(seed / walks, f"walk {seed + 1}")
-        visited, counts = np.unique(walk(chain, steps, seed), return_counts=True)
-        near = NearestNeighbors(n_neighbors=min(k, len(visited)), algorithm="brute")
-        found = visited[near.fit(states[visited]).kneighbors(held, return_distance=False)]
-        visits = dict(zip(visited.tolist(), counts.tolist(), strict=True))
-        weights = np.vectorize(visits.__getitem__)(found)
+        counts = np.bincount(walk(chain, steps, seed), minlength=chain.states)
+        seen = torch.from_numpy(counts > 0).to(bench.device)
+        near = apart.masked_fill(~seen, math.inf).topk(min(k, int(seen.sum())), largest=False)
+        found = near.indices.cpu().numpy()
         one.append(float((label[found[:, 0]] == kernel).mean()))
-        many.append(float((_vote(label[found], weights, k, classes) == kernel).mean()))
+        many.append(float((_vote(label[found], counts[found], k, classes) == kernel).mean()))
     accuracy = float((kernel == truth).mean())
     return {"k": k, "one": one, "many": many, "kernel_accuracy": accuracy, "held": len(held)}
 

@@ -68,7 +68,7 @@ class LeNets(nn.Sequential):
         networks
             The members.
         dense
-            Work as suits tensor cores: channels last and by the eight, the second convolution as
+            Work as suits tensor cores: channels by the eight, the second convolution as
             a product with a dense matrix. It has eight times the multiplications, and they take
             less time than moving what they work on; kernels for groups of six channels are far
             slower.
@@ -119,8 +119,8 @@ class _SharedConvolution(nn.Module):
         if self.padded:
             inside, outside = -weight.shape[1] % 8, -weight.shape[0] % 8
             weight = F.pad(weight, (0, 0, 0, 0, 0, inside, 0, outside))
-            x = F.pad(x, (0, 0, 0, 0, 0, inside)).contiguous(memory_format=torch.channels_last)
-        return F.conv2d(x, weight, padding=2)
+            x = F.pad(x, (0, 0, 0, 0, 0, inside))
+        return F.conv2d(x.contiguous(memory_format=torch.channels_last), weight, padding=2)
 
 
 class _SharedPool(nn.Module):

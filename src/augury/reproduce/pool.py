@@ -9,6 +9,7 @@ from torch import Tensor
 
 from augury.augmentations import Augmentation
 from augury.data.dataset import Dataset
+from augury.reproduce.settings import Settings
 from augury.rng import Rng
 
 
@@ -38,3 +39,11 @@ class Pool:
             parts.append((versions.clamp(0, 1) * 255).round().to(torch.uint8))
         classes = len(data.classes or ())
         return cls(data.x.to(device), data.y.to(device), torch.cat(parts, 1), weights, classes)
+
+
+def versions_made(settings: Settings) -> int:
+    """Give the number of versions of an example in a pool: half of what other experiments use.
+
+    What is made is T, whatever its number, and training takes time in proportion to it.
+    """
+    return max(4, settings.versions // 2)

@@ -93,7 +93,7 @@ def reproduce(
     except OSError as error:
         raise AuguryError(f"cannot make the folder {store.folder}: {error.strerror}") from None
     if fetch:
-        _fetch(settings.datasets, library, say)
+        _fetch(settings.datasets, library, progress, say)
     planned = {what: _experiment(what).cells(settings) for what in WHATS if what in whats}
     todo = _todo(planned, library, store, outcome, say)
     total = 1000 * sum(len(cells) for cells in todo.values())
@@ -113,12 +113,17 @@ def reproduce(
     return outcome
 
 
-def _fetch(datasets: Iterable[str], library: Library, say: Callable[[str], None]) -> None:
+def _fetch(
+    datasets: Iterable[str],
+    library: Library,
+    progress: Callable[[int, int, str], None],
+    say: Callable[[str], None],
+) -> None:
     for name in datasets:
         if name in REMOTES and (library.missing(name) or library.source(name) != name):
             say(f"downloading {name} into {library.folder}")
             try:
-                download(name, library.folder)
+                download(name, library.folder, progress)
             except AuguryError as error:  # the rest can go on without it
                 say(str(error))
 

@@ -76,7 +76,7 @@ def accumulate(
         mean = block.orbit.mean.flatten(1).to(dtype or batches.dtype)
         targets, b = block.y.to(mean), len(mean)
         probes = probes_for(targets.shape[1])
-        signs = _signs(seed, done, b, probes).to(mean)
+        signs = _signs(seed, done, b, probes, mean.device).to(mean)
         done += b
         if cross is None:
             cross = mean.new_zeros(batches.d, targets.shape[1] + probes)
@@ -101,9 +101,9 @@ def accumulate(
     return Sums(cross, power / count, count, total, random, sample)  # type: ignore[arg-type]
 
 
-def _signs(seed: int, start: int, count: int, probes: int) -> Tensor:
-    """Give a random sign for each example and probe: ``(b, p)``."""
-    index = torch.arange(start, start + count)
+def _signs(seed: int, start: int, count: int, probes: int, device: torch.device) -> Tensor:
+    """Give a random sign for each example and probe, the same on any device: ``(b, p)``."""
+    index = torch.arange(start, start + count, device=device)
     return 2.0 * Rng(seed, index).integers(probes, 2).mT - 1
 
 

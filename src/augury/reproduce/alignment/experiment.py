@@ -7,6 +7,7 @@ that our own score, a brief trial, expects.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
@@ -16,7 +17,7 @@ from torch import Tensor
 
 from augury.augmentations import parse
 from augury.features import FourierFeatures
-from augury.reproduce.alignment.models import train_heads, train_lenets
+from augury.reproduce.alignment.models import frequencies, train_heads, train_lenets
 from augury.reproduce.cells import Bench, Cell
 from augury.reproduce.settings import Settings
 from augury.reproduce.table1.descent import choose_gamma
@@ -44,7 +45,7 @@ def transformations(dataset: str) -> tuple[str, ...]:
 
 
 def cells(settings: Settings) -> list[Cell]:
-    """List the pieces: both scores, and each model with each transformation, all trials."""
+    """List the pieces: both scores, and each model with all transformations and trials."""
     found = []
     for dataset in ("mnist", "cifar10"):
         if dataset not in settings.datasets:
@@ -62,11 +63,9 @@ def cells(settings: Settings) -> list[Cell]:
         add = partial(_cell, found, dataset, settings)
         add("alignment", {**data, **shared, "specs": specs}, _alignments, specs)
         add("trial", {**data, **asdict(_protocol(settings)), "specs": specs}, _trial, specs)
-        for spec in specs:
-            family = spec.split("(")[0]
-            setting = {**data, **descent, "spec": spec}
-            add(f"rbf-{family}", {**setting, "features": settings.features}, _rbf, (spec,))
-            add(f"lenet-{family}", setting, _lenet, (spec,))
+        trained = {**data, **descent, "specs": specs}
+        add("rbf", {**trained, "features": settings.features}, _rbf, specs)
+        add("lenet", trained, _lenet, specs)
     return found
 
 
@@ -138,21 +137,33 @@ def _protocol(settings: Settings) -> Protocol:
     whole = TrialScore.protocol
     if not settings.examples:
         return whole
-    return replace(whole, folds=1, steps=min(whole.steps, 3 * settings.examples // 10))
+    return replace(whole, folds=1, steps=min(whole.steps, settings.examples // 10))
 
 
 def _rbf(bench: Bench, dataset: str, specs: tuple[str, ...], settings: Settings) -> dict[str, Any]:
-    """Train a head on Fourier features with one transformation, all trials together."""
-    images = bench.images(dataset)
+    """Train heads on the same Fourier features with each transformation, trials together."""
+    images, device = bench.images(dataset), bench.device
     gamma = choose_gamma(images.train)
-    accuracy = train_heads(images, parse(specs[0]), gamma, settings, bench.device, bench.tick)
-    return {"spec": specs[0], "accuracy": accuracy}
+    omega = frequencies(images.train.shape, gamma, settings, device)
+    accuracy = [
+        train_heads(images, parse(spec), omega, settings, device, _part(bench, specs, k))
+        for k, spec in enumerate(specs)
+    ]
+    return {"specs": list(specs), "accuracy": accuracy}
 
 
 def _lenet(
     bench: Bench, dataset: str, specs: tuple[str, ...], settings: Settings
 ) -> dict[str, Any]:
-    """Train LeNet with one transformation, all trials together."""
+    """Train LeNet with each transformation, trials together."""
     images = bench.images(dataset)
-    accuracy = train_lenets(images, parse(specs[0]), settings, bench.device, bench.tick)
-    return {"spec": specs[0], "accuracy": accuracy}
+    accuracy = [
+        train_lenets(images, parse(spec), settings, bench.device, _part(bench, specs, k))
+        for k, spec in enumerate(specs)
+    ]
+    return {"specs": list(specs), "accuracy": accuracy}
+
+
+def _part(bench: Bench, specs: tuple[str, ...], k: int) -> Callable[[float], None]:
+    """Give the tick of the k-th transformation."""
+    return lambda share: bench.tick((k + share) / len(specs), specs[k])

@@ -20,7 +20,7 @@ from augury.reproduce.settings import Settings
 from augury.reproduce.table1.descent import descend_together
 from augury.rng import Rng
 
-Tick = Callable[[float, str], None]
+Tick = Callable[[float], None]
 _ROWS, _TESTS = 4096, 500
 
 
@@ -33,42 +33,53 @@ class Versions:
     device: torch.device
     epochs: int = 0
     x: Tensor = field(init=False)
+    originals: Tensor = field(init=False)
 
     def __post_init__(self) -> None:
-        self.x = torch.empty(self.data.x.shape, dtype=torch.uint8, device=self.device)
+        self.originals = self.data.x.to(self.device)
+        self.x = torch.empty_like(self.originals, dtype=torch.uint8)
 
     def renew(self) -> None:
         """Draw another version of every image, a function of its number and the epoch's alone."""
-        for index in torch.arange(len(self.data)).split(_ROWS):
-            x = self.data.batch(index, self.device, torch.float32)
-            rng = Rng(0, index.to(self.device) + self.epochs * len(self.data))
+        number = torch.arange(len(self.x), device=self.device)
+        for part in number.split(_ROWS):
+            x = self.originals[part].float() / 255
+            rng = Rng(0, part + self.epochs * len(self.x))
             version = self.augmentation.views(x, 1, rng)[0]
-            self.x[index[0] : index[-1] + 1] = (version.clamp(0, 1) * 255).round().byte()
+            self.x[part] = (version.clamp(0, 1) * 255).round().byte()
         self.epochs += 1
 
     def __getitem__(self, index: Tensor) -> Tensor:
         return self.x[index].float() / 255
 
 
+def frequencies(
+    shape: tuple[int, ...], gamma: float, settings: Settings, device: torch.device
+) -> Tensor:
+    """Draw every trial's frequencies: ``(trials, pixels, d/2)``."""
+    drawn = []
+    for trial in range(settings.trials):
+        phi = FourierFeatures(settings.features, gamma=gamma, seed=trial)
+        phi.draw(shape, gamma)
+        assert phi.frequencies is not None
+        drawn.append(phi.frequencies.mT.to(device, torch.float32))
+    return torch.stack(drawn)
+
+
 def train_heads(
     images: Images,
     augmentation: Augmentation,
-    gamma: float,
+    omega: Tensor,
     settings: Settings,
     device: torch.device,
     tick: Tick,
 ) -> list[float]:
     """Train linear heads on Fourier features of augmented images; one accuracy a trial.
 
-    Each trial has frequencies and an order of its own, each epoch a version of every image. A
-    step costs O(trials · batch · features · pixels).
+    Each trial has frequencies (see `frequencies`) and an order of its own, each epoch a version
+    of every image. A step costs O(trials · batch · features · pixels).
     """
     train, test, trials = images.train, images.test, settings.trials
-    maps = [FourierFeatures(settings.features, gamma=gamma, seed=t) for t in range(trials)]
-    for phi in maps:
-        phi.draw(train.shape, gamma)
-    omega = torch.stack([phi.frequencies.mT for phi in maps])  # type: ignore[union-attr]
-    omega = omega.to(device, torch.float32)
     versions = Versions(train, augmentation, device)
     steps, calls = -(-len(train) // settings.batch), 0
 
@@ -80,9 +91,7 @@ def train_heads(
         return _waves(versions[index].flatten(2), omega)
 
     with torch.no_grad(), tensor_cores(device.type == "cuda"):
-        weight, bias = descend_together(
-            make, train, range(trials), 1, settings, device, lambda share: tick(share, "heads")
-        )
+        weight, bias = descend_together(make, train, range(trials), 1, settings, device, tick)
 
         def predict(x: Tensor) -> Tensor:
             flat = x.flatten(1)
@@ -145,7 +154,7 @@ def train_lenets(
             versions.renew()
         run()
         if done % 20 == 0:
-            tick(done / len(order), "LeNet")
+            tick(done / len(order))
     with torch.no_grad():
         return _accuracy(predict, images.test, settings.trials, device)
 

@@ -65,10 +65,8 @@ def _collect(results: dict[str, dict[str, Any]], name: str) -> _Found | None:
     specs = list(scores["specs"])
     accuracy: dict[str, list[list[float]]] = {}
     for model in _MODELS:
-        each = [results.get(f"{name}-{model}-{spec.split('(')[0]}") for spec in specs]
-        whole = [_percent(found["accuracy"]) for found in each if found is not None]
-        if len(whole) == len(specs):
-            accuracy[model] = whole
+        if trained := results.get(f"{name}-{model}"):
+            accuracy[model] = [_percent(row) for row in trained["accuracy"]]
     trial = results.get(f"{name}-trial")
     gains = None if trial is None else list(trial["gain"])
     return _Found(specs, scores["alignment"], scores["error"], gains, accuracy)

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from augury.report.section import Claim, Plot, Section, Series, Table, Verdict
-from augury.reproduce.approximation.experiment import AUGMENTATIONS, BASES, DATASETS, versions
-from augury.reproduce.claims import unchecked
+from augury.reproduce.approximation.experiment import AUGMENTATIONS, BASES, DATASETS
+from augury.reproduce.claims import mean_and_spread, unchecked
 from augury.reproduce.errata import differences
+from augury.reproduce.pool import versions_made
 from augury.reproduce.settings import Settings
 
 Results = dict[str, dict[str, Any]]
@@ -40,13 +41,17 @@ def section(results: Results, settings: Settings) -> Section:
         "Five models train on the same batches, each on its own objective: without augmentation "
         "(f), with it in full (g), and on the approximations of g. Objectives are compared at the "
         "weights of the model that trains on g, models by the divergence of their test "
-        f"predictions from that model's. T is {versions(settings)} versions of each image, made "
-        "once. For LeNet, features are those of its last hidden layer, and they train too. "
+        f"predictions from that model's. T is {versions_made(settings)} versions of each image, "
+        "made once. For LeNet, features are those of its last hidden layer, and they train too. "
         "Trials differ in starting weights and in the Fourier frequencies.",
         _claims(results),
-        tables=(_table(known, results),) if known else (),
+        tables=_tables(known, results) if known else (),
         plots=tuple(plot for name, title in known for plot in _plots(results[name], title)),
-        differences=differences("approximation"),
+        differences=(
+            *differences("approximation"),
+            "The paper does not say how its Fourier features are scaled. Its authors' code leaves "
+            "cosines and sines at amplitude 1, and so does this.",
+        ),
     )
 
 
@@ -170,32 +175,34 @@ def _least(values: dict[str, list[list[float]]], epoch: int) -> bool:
     return min(means, key=lambda key: means[key]) == "second"
 
 
-def _table(known: Sequence[tuple[str, str]], results: Results) -> Table:
-    rows = []
+def _tables(known: Sequence[tuple[str, str]], results: Results) -> tuple[Table, ...]:
+    when = f"After {_EPOCH} epochs, or the last"
+    near, alike = [], []
     for name, title in known:
         cell = results[name]
         gaps, at = _gaps(cell), _at(cell)
         base = max(_mean(gaps["original"], at), 1e-15)
-        kl = {key: np.asarray(cell["kl"][key])[:, at] for key in _SYMBOLS}
-        rows.append(
+        accuracy = np.asarray(cell["accuracy"]["exact"])[:, at]
+        near.append(
             (
                 title,
                 *(f"{_mean(gaps[k], at) / base:.2g}" for k in ("first", "second", "second_only")),
-                *(f"{kl[k].mean():.2g} ± {kl[k].std():.1g}" for k in _SYMBOLS),
-                f"{100 * np.mean(np.asarray(cell['accuracy']['exact'])[:, at]):.1f} %",
+                f"{mean_and_spread((100 * accuracy).tolist(), 1)} %",
             )
         )
-    columns = (
-        "panel",
-        *(f"|{s} − g|" for s in ("ĝ", "g̃", "f + g̃ − ĝ")),
-        *(f"KL, {s}" for s in ("f", "ĝ", "g̃", "f + g̃ − ĝ")),
-        "accuracy, g",
-    )
-    return Table(
-        f"After {_EPOCH} epochs, or the last: objectives' distances from g in units of |f − g|, "
-        "and divergences of test predictions from those of the model of g",
-        columns,
-        tuple(rows),
+        kl = {key: np.asarray(cell["kl"][key])[:, at] for key in _SYMBOLS}
+        alike.append((title, *(f"{kl[k].mean():.2g} ± {kl[k].std():.1g}" for k in _SYMBOLS)))
+    return (
+        Table(
+            f"{when}: objectives' distances from g, in units of |f − g|",
+            ("panel", "ĝ", "g̃", "f + g̃ − ĝ", "test accuracy, model of g"),
+            tuple(near),
+        ),
+        Table(
+            f"{when}: divergences of models' test predictions from those of the model of g",
+            ("panel", "f", "ĝ", "g̃", "f + g̃ − ĝ"),
+            tuple(alike),
+        ),
     )
 
 

@@ -16,7 +16,7 @@ from augury.data.dataset import Dataset
 from augury.reproduce.cells import Bench, Cell, Images
 from augury.reproduce.layers.ways import AUGMENTATION, Way, ways
 from augury.reproduce.networks import LeNets, lenet, seeded
-from augury.reproduce.pool import Pool
+from augury.reproduce.pool import Pool, versions_made
 from augury.reproduce.recorded import orders, recorded
 from augury.reproduce.settings import Settings
 from augury.rng import Rng
@@ -28,8 +28,7 @@ def cells(settings: Settings) -> list[Cell]:
     """List the cells: of each data set the first order, the second, and fewer versions."""
     shared = {k: v for k, v in asdict(settings).items() if k not in ("datasets", "features")}
     shared |= {"augmentation": AUGMENTATION}
-    few = settings.examples > 0  # a look at a part of the data takes fewer versions, fewer ways
-    n = max(4, settings.versions // 2) if few else settings.versions
+    few = settings.examples > 0  # a look at a part of the data takes fewer ways
     return [
         Cell(
             "layers",
@@ -40,7 +39,7 @@ def cells(settings: Settings) -> list[Cell]:
         )
         for dataset in DATASETS
         if dataset in settings.datasets
-        for part, chosen in ways(n, few=few).items()
+        for part, chosen in ways(versions_made(settings), few=few).items()
     ]
 
 

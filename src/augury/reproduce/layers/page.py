@@ -11,6 +11,7 @@ from augury.reproduce.claims import mean_and_spread, unchecked
 from augury.reproduce.errata import differences
 from augury.reproduce.layers.experiment import DATASETS
 from augury.reproduce.layers.ways import AUGMENTATION
+from augury.reproduce.pool import versions_made
 from augury.reproduce.settings import Settings
 
 _TITLES = {"mnist": "MNIST", "cifar10": "CIFAR-10"}
@@ -41,11 +42,12 @@ def section(results: dict[str, dict[str, Any]], settings: Settings) -> Section:
     return Section(
         "layers",
         "Averaging features at a layer of LeNet (Section 5.3, Figure 3)",
-        f"LeNet trains on versions of each image by {AUGMENTATION}. Up to a layer all versions "
-        "run; there their features are averaged, and the rest runs once (0: pixels are averaged; "
-        "1 and 2: after the convolutions; 3 and 4: after the dense layers). What is kept is the "
-        "share of full augmentation's gain in test accuracy; the time is that of training, "
-        "measured, where the paper reckons it from shares of the forward pass. The second order "
+        f"LeNet trains on {versions_made(settings)} versions of each image by {AUGMENTATION}. "
+        "Up to a layer all versions run; there their features are averaged, and the rest runs once "
+        "(0: pixels are averaged; 1 and 2: after the convolutions; 3 and 4: after the dense "
+        "layers). What is kept is the share of full augmentation's gain in test accuracy; the time "
+        "is that of training, measured, where the paper reckons it from shares of the forward "
+        "pass. The second order "
         "adds the variance of one random combination of the versions.",
         tuple(claims),
         tuple(tables),

@@ -39,8 +39,7 @@ def _run(dataset: str, way: str, solver: str, settings: Settings, bench: Bench) 
 
 def _matters(dataset: str, settings: Settings, solver: str) -> dict[str, Any]:
     """Give what the numbers depend on."""
-    unused = {"datasets"} if solver == "descent" else {
-        "datasets", "rate", "momentum", "batch", "epochs"
-    }  # fmt: skip
+    steps = ("rate", "momentum", "batch", "epochs")  # which the closed form does not take
+    unused = ("datasets", *(steps if solver == "closed" else ()))
     plain = {name: value for name, value in asdict(settings).items() if name not in unused}
     return plain | asdict(TASKS[dataset])

@@ -42,7 +42,7 @@ def speed(images: Images, device: torch.device, features: int | None) -> dict[st
     arrays = [train.x.numpy(), train.y.numpy(), test.x.numpy(), test.y.numpy()]
     found: dict[str, Any] = {}
     for nodes in (3, 4, 6):
-        for gamma in ("alignment", 0.02):
+        for gamma in ("alignment",):
 
             def once(nodes: int = nodes, gamma: Any = gamma) -> tuple[float, float, float]:
                 model = AugmentedKernelClassifier(
@@ -111,21 +111,15 @@ SMALL = "rotation(10) >> translation(0.04)"
 FULL = "rotation(10) >> scaling(0.9,1.1) >> shear(8) >> translation(0.04)"
 CANDIDATES: list[dict[str, Any]] = [
     {"augmentation": "rotation(12)", "features": 20_000, "versions": 6},
-    {"augmentation": SMALL, "features": 20_000, "versions": 16},
     {"augmentation": SMALL, "features": 40_000, "versions": 16},
-    {"augmentation": FULL, "features": 40_000, "versions": 16},
-    {"augmentation": f"{FULL} >> elastic(0.02)", "features": 40_000, "versions": 16},
     {"augmentation": f"{SMALL} >> elastic(0.03)", "features": 40_000, "versions": 16},
-    {"augmentation": f"{SMALL} >> elastic(0.03)", "features": 40_000, "versions": 32},
-    {"augmentation": f"{SMALL} >> elastic(0.05)", "features": 40_000, "versions": 32},
+    {"augmentation": f"{FULL} >> elastic(0.02)", "features": 40_000, "versions": 16},
 ]
 WIDTHS = (1.0, 2.0)  # times the γ that alignment chooses
-KERNELS: list[dict[str, Any]] = [{"kernel": "matern", "nu": 2.5}, {"kernel": "matern", "nu": 1.5}]
-LARGER = (50_000, 60_000)
+KERNELS: list[dict[str, Any]] = [{"kernel": "matern", "nu": 2.5}]
+LARGER = (60_000,)
 PATCHES: list[dict[str, Any]] = [
-    {"patches": True, "filters": 600, "size": 7, "pool": 3, "threshold": 0.25},
     {"patches": True, "filters": 1000, "size": 7, "pool": 3, "threshold": 0.25},
-    {"patches": True, "filters": 1000, "size": 9, "pool": 3, "threshold": 0.25},
     {"patches": True, "filters": 1000, "size": 7, "pool": 4, "threshold": 0.25},
     {"patches": True, "filters": 1500, "size": 7, "pool": 4, "threshold": 0.5},
 ]

@@ -98,8 +98,8 @@ def steps(options) -> list[dict]:
     if options.quick:
         cases = [("LeNet", lambda: lenet(), (1, 28, 28), [32])]
     else:
-        sizes = [256, 2048, 16384] if device.type == "cuda" else [64]
-        deep = [16, 128] if device.type == "cuda" else [8]
+        sizes = [256, 2048] if device.type == "cuda" else [64]
+        deep = [64] if device.type == "cuda" else [8]
         cases = [
             ("LeNet", lambda: lenet(), (1, 28, 28), sizes),
             ("ResNet-18", lambda: resnet18(), (3, 32, 32), deep),
@@ -130,7 +130,8 @@ def steps_of(name: str, model: nn.Module, shape: tuple[int, ...], batch: int, op
             F.cross_entropy(model(x), y).backward()
             optimizer.step()
     chosen = plan(model, x, T, y, n=n, layers=names, repeats=repeats)
-    cheap = chosen.within(1.5) or min(chosen.choices, key=lambda c: c.step)
+    # Asked for 1.3, since what a step takes varies by a tenth from one moment to the next.
+    cheap = chosen.within(1.3) or min(chosen.choices, key=lambda c: c.step)
     runs = {"one version": Step(1), "all versions": Step(n)}
     for layer in names:
         runs[f"averaged at {layer}"] = Step(Averaging(T, layer, n))

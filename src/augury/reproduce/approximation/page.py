@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from augury.report.section import Claim, Plot, Section, Series, Table, Verdict
-from augury.reproduce.approximation.experiment import AUGMENTATIONS, BASES, DATASETS
+from augury.reproduce.approximation.experiment import AUGMENTATIONS, BASES, DATASETS, versions
 from augury.reproduce.claims import mean_and_spread, unchecked
 from augury.reproduce.errata import differences
-from augury.reproduce.pool import versions_made
 from augury.reproduce.settings import Settings
 
 Results = dict[str, dict[str, Any]]
@@ -41,7 +40,7 @@ def section(results: Results, settings: Settings) -> Section:
         "Five models train on the same batches, each on its own objective: without augmentation "
         "(f), with it in full (g), and on the approximations of g. Objectives are compared at the "
         "weights of the model that trains on g, models by the divergence of their test "
-        f"predictions from that model's. T is {versions_made(settings)} versions of each image, "
+        f"predictions from that model's. T is {versions(settings)} versions of each image, "
         "made once. For LeNet, features are those of its last hidden layer, and they train too. "
         "Trials differ in starting weights and in the Fourier frequencies.",
         _claims(results),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
-from scipy.stats import kendalltau, spearmanr
+from scipy.stats import ConstantInputWarning, kendalltau, spearmanr
 
 from augury.scores.trial import SCALE, SHIFT
 
@@ -90,7 +91,9 @@ def _misfit(table: _Trial, scale: float, shift: float) -> float:
 
 
 def _with_interval(measure: Any, draws: list[np.ndarray], count: int) -> list[float]:
-    values = [measure(draw) for draw in draws]
-    values = [v for v in values if np.isfinite(v)]
-    low, high = np.quantile(values, [0.025, 0.975])
-    return [float(measure(np.arange(count))), float(low), float(high)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConstantInputWarning)  # some draws have one value alone
+        values = [measure(draw) for draw in draws]
+        whole = float(measure(np.arange(count)))
+    low, high = np.quantile([v for v in values if np.isfinite(v)], [0.025, 0.975])
+    return [whole, float(low), float(high)]

@@ -118,7 +118,10 @@ def main() -> None:
         f"{harmful} of the true top threes' candidates. Tables and series have not been judged.",
     ]
     if mixed:
-        text.append(f"- “{MIXTURE}”: a uniform mixture of all candidates, as TrivialAugment does.")
+        text.append(
+            f"\n“No choice ({MIXTURE})” trains with a uniform mixture of all candidates, as "
+            "TrivialAugment does."
+        )
     (DOCS / "prediction.md").write_text("\n".join(text) + "\n")
     print(f"wrote {DOCS / 'prediction.md'}")
 

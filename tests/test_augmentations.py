@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 import pytest
 import reference
@@ -7,6 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import augury
 from augury.augmentations import (
     FAMILIES,
     Sampled,
@@ -365,3 +368,13 @@ def test_gradients_flow_through_apply():
     x = inputs(rotation(10)).requires_grad_()
     (rotation(10) >> blur(0.5, 1)).views(x, 2, Rng(0, torch.arange(5))).sum().backward()
     assert float(x.grad.abs().sum()) > 0
+
+
+def test_examples_that_ride_on_fewer_channels_are_warped_alike():
+    """What a GPU does, where it is asked whether it is one."""
+    x = torch.rand(1, 12, 3, 9, 9, generator=torch.Generator().manual_seed(0)).double()
+    rotation = augury.parse("rotation(15)")
+    maps = rotation.nodes(4).params
+    usual = rotation.apply(x, maps)
+    with mock.patch.object(torch.Tensor, "is_cuda", True):
+        torch.testing.assert_close(rotation.apply(x, maps), usual)

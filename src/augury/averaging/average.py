@@ -137,10 +137,11 @@ class Averaging:
             The examples' numbers in the data ``(b,)``, so that a draw depends on the seed and the
             example alone; their places in the batch by default.
         """
-        rng = _rng(seed, index, x)
-        versions, weights = versions_of(
-            as_augmentation(self.augmentation), x, self.n, rng, self.rule
-        )
+        augmentation = as_augmentation(self.augmentation)
+        fixed = self.rule and _rule(augmentation, self.n, x.device) is not None
+        chance = not fixed or (self.order == 2 and self.directions is not None)
+        rng = _rng(seed, index, x) if chance else None
+        versions, weights = versions_of(augmentation, x, self.n, rng, self.rule)
         return self._losses(model, versions, weights, x, y, loss, rng)
 
     def losses_of(

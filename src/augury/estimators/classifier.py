@@ -53,7 +53,8 @@ class AugmentedKernelClassifier(ClassifierMixin, KernelModel):
     prediction
         ``"averaged"`` features also for new examples, or ``"plain"`` ones.
     precision
-        ``"float32"``; ``"tf32"`` for a GPU's tensor cores; ``"float64"``.
+        ``"float32"``; ``"tf32"`` for a GPU's tensor cores; ``"bfloat16"`` for products of inputs
+        and frequencies in that (on a GPU, or a CPU that has it: twice as fast); ``"float64"``.
     memory
         GiB to use; by default half of what is free. Features that do not fit are recomputed.
     device

@@ -30,7 +30,13 @@ OBJECTIVES = {
     "second-order": second_order,
     "exact": exact,
 }
-PRECISIONS = {"float32": torch.float32, "tf32": torch.float32, "float64": torch.float64}
+PRECISIONS = {
+    "float32": torch.float32,
+    "tf32": torch.float32,
+    "bfloat16": torch.float32,
+    "float64": torch.float64,
+}
+_SHORT = ("tf32", "bfloat16")  # let a GPU's tensor cores multiply
 _SAMPLE = 1000  # examples that γ is chosen on
 _BLOCK, _BLOCK_CUDA = 2**25, 2**30  # bytes of features computed together: a CPU's cache, a GPU's
 _TANGENT = 4  # one example in so many gives its leading direction
@@ -96,6 +102,7 @@ class KernelModel(BaseEstimator):
             std=self.std,
             seed=self.seed,
         )
+        phi.short = self.precision == "bfloat16"
         room = 2.0 if self.memory is None else self.memory / 4
         return AugmentedFourier(
             self.augmentation_,
@@ -163,7 +170,7 @@ class KernelModel(BaseEstimator):
 
     @torch.no_grad()
     def _solve_quadratic(self, x: Tensor, y: Tensor, progress: Progress) -> Ridge:
-        with tensor_cores(self.precision == "tf32"):
+        with tensor_cores(self.precision in _SHORT):
             batches = self._batches(x, y, progress)
             found = solve_ridge(
                 batches, ridge=self.ridge, gram_bytes=self._gram_bytes, seed=self.seed
@@ -204,7 +211,7 @@ class KernelModel(BaseEstimator):
         step = max(1, self._block_bytes(psi.weights) // (self.features * 8))
         plain = self.prediction == "plain"
         parts = []
-        with tensor_cores(self.precision == "tf32"):
+        with tensor_cores(self.precision in _SHORT):
             for block in x.split(step):
                 examples = to_floats(block, psi.weights)
                 features = psi.phi(examples) if plain else psi(examples)

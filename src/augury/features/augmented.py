@@ -11,11 +11,11 @@ from torch import Tensor
 from augury.augmentations.base import Augmentation, Nodes, to_device
 from augury.errors import AuguryError
 from augury.features.base import FeatureMap
-from augury.features.fourier import FourierFeatures, waves, waves_and_contrasts
+from augury.features.fourier import FourierFeatures, products, waves, waves_and_contrasts
 from augury.rng import Rng
 
 _CHUNK = 1 << 24  # values of transformed frequencies made in one go
-_BLOCK = 1 << 24  # phases held at once on a CPU: 64 MiB
+_BLOCK = 1 << 21  # phases held at once on a CPU: 8 MiB, which stay in its cache
 _BLOCK_CUDA = 1 << 28
 
 
@@ -107,6 +107,8 @@ class AugmentedFourier(FeatureMap):
         self._maps = Nodes(to_device(rule.params, like.device), rule.weights)
         self.weights = rule.weights.to(like)
         self.nodes = None if self.note else self._transform(like)
+        if self.nodes is not None and self.phi.short:
+            self.nodes = self.nodes.bfloat16()
 
     def _why_explicit(self, size: int, like: Tensor) -> str:
         if not self.augmentation.linear:
@@ -151,7 +153,7 @@ class AugmentedFourier(FeatureMap):
             return
         flat, offsets = x.flatten(1), self.phi.offsets
         for node in self.nodes:
-            phase = flat @ node.mT
+            phase = products(flat, node, short=self.phi.short)
             yield phase if offsets is None else phase.add_(offsets)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -159,9 +161,13 @@ class AugmentedFourier(FeatureMap):
             raise AuguryError("these augmented features have no nodes yet: call fit first")
         weights = self.weights.tolist()
         limit = _BLOCK_CUDA if x.is_cuda else _BLOCK
-        parts = x.split(max(1, 2 * limit // self.d))
-        found = [waves(self._phases(part), weights, self.d) for part in parts]
-        return found[0] if len(found) == 1 else torch.cat(found)
+        size = max(1, 2 * limit // self.d)
+        if len(x) <= size:
+            return waves(self._phases(x), weights, self.d)
+        out = x.new_empty(len(x), self.d)
+        for part, rows in zip(x.split(size), out.split(size), strict=True):
+            rows.copy_(waves(self._phases(part), weights, self.d))
+        return out
 
     @property
     def shared(self) -> bool:

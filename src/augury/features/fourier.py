@@ -78,6 +78,8 @@ class FourierFeatures(FeatureMap):
         for name in ("frequencies", "offsets", "scale"):
             self.register_buffer(name, None)
         self.structured: HadamardFrequencies | None = None
+        self.short = False
+        """Whether products with frequencies may be taken in bfloat16."""
 
     def fit(self, x: Tensor, y: Tensor | None = None) -> Self:
         """Choose γ and draw the frequencies; cost O(sample² · pixels) for the choice."""
@@ -133,7 +135,7 @@ class FourierFeatures(FeatureMap):
         if self.structured is not None and self.scale is not None:
             phase = self.structured(flat * self.scale)
         elif self.frequencies is not None:
-            phase = flat @ self.frequencies.mT
+            phase = products(flat, self.frequencies, short=self.short)
         else:
             raise AuguryError("these Fourier features have no frequencies yet: call fit first")
         return phase if self.offsets is None else phase + self.offsets
@@ -145,6 +147,17 @@ class FourierFeatures(FeatureMap):
         gamma = "" if self.gamma_ is None else f", gamma {self.gamma_:.3g}"
         how = "" if self.sampling == "iid" else f"{self.sampling} "
         return f"{self.d} {how}Fourier features of the {self.kernel.title} kernel{gamma}"
+
+
+def products(x: Tensor, frequencies: Tensor, *, short: bool) -> Tensor:
+    """Give xΩᵀ; with factors of 8 bits where that is enough, at twice the speed or more.
+
+    Frequencies that are rounded are frequencies as good as those that were drawn, and a rounded
+    input or phase is off by less than 1 in 256.
+    """
+    if not short:
+        return x @ frequencies.mT
+    return (x.bfloat16() @ frequencies.mT.bfloat16()).to(x.dtype)
 
 
 def waves(phases: Iterable[Tensor], weights: Sequence[float], d: int) -> Tensor:

@@ -98,7 +98,7 @@ def _grow(
     basis = start.new_zeros(d, width)
     image = torch.zeros(width, width, dtype=torch.float64, device=start.device)
     # Looking takes eigenvalues: cheap beside a product on a CPU, dear beside one on a GPU.
-    check = 12 if start.is_cuda else 8
+    check = 12 if start.is_cuda else 4
     scale = 0.0
     for step in range(most):
         block = block[:, : d - step * q]  # the last may be cut off by the whole space

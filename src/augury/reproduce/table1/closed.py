@@ -7,6 +7,7 @@ from typing import Any
 from torch import Tensor
 
 from augury.augmentations import parse
+from augury.devices import has_bfloat16
 from augury.estimators import AugmentedKernelClassifier
 from augury.estimators.inputs import to_floats
 from augury.features import AugmentedFourier
@@ -73,6 +74,7 @@ def by_closed_form(bench: Bench, dataset: str, way: str, settings: Settings) -> 
     gamma = choose_gamma(images.train)
     found: dict[str, Any] = {"accuracy": [], "seconds": [], "ridge": [], "gamma": gamma}
     fast = device.type == "cuda"
+    precision = "tf32" if fast else "bfloat16" if has_bfloat16(device) else "float32"
     for trial in range(-1 if fast else 0, settings.trials):  # the first warms a GPU up
         model = classifier(
             way,
@@ -81,7 +83,7 @@ def by_closed_form(bench: Bench, dataset: str, way: str, settings: Settings) -> 
             gamma=gamma,
             seed=max(0, trial),
             device=str(device),
-            precision="tf32" if fast else "float32",
+            precision=precision,
         )
         started = now(device)
         model.fit(images.train.x, images.train.y)

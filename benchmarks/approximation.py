@@ -1,6 +1,7 @@
 """How close the approximate objectives are to the true one: Figure 1 of the paper, its appendix.
 
     python benchmarks/approximation.py [--quick] [--device cuda] [--trials 10] [--dataset mnist]
+        [--base rbf] [--examples 5000] [--features 2000]
 
 The experiment is `augury.reproduce.approximation`, where its settings and its words are. For each
 data set it writes `results/approximation_DATASET.json` with all numbers and `….svg`, drawn as the
@@ -58,10 +59,13 @@ def main() -> None:
     parser.add_argument("--dataset", action="append", choices=DATASETS)
     parser.add_argument("--base", action="append", choices=list(BASES))
     parser.add_argument("--trials", type=int, default=None)
+    parser.add_argument("--examples", type=int, default=None, help="training images, 0 for all")
+    parser.add_argument("--features", type=int, default=None, help="Fourier features")
     parser.add_argument("--out", type=Path, default=RESULTS, help="where results are written")
     options = parser.parse_args()
     settings = QUICK if options.quick else PAPER
-    settings = replace(settings, trials=options.trials or settings.trials)
+    given = {key: getattr(options, key) for key in ("trials", "examples", "features")}
+    settings = replace(settings, **{k: v for k, v in given.items() if v is not None})
     library, device = Library(options.data, settings), torch.device(options.device)
     bases, suffix = options.base or list(BASES), "_quick" if options.quick else ""
     for dataset in options.dataset or DATASETS:
@@ -78,7 +82,8 @@ def main() -> None:
         for claim in shown.claims:
             if claim.verdict != "could not be checked":
                 print(f"{claim.words}: {claim.ours} (paper: {claim.paper}): {claim.verdict}")
-        result = {"environment": environment(device), "cells": found}
+        about = {key: getattr(settings, key) for key in given}
+        result = {"environment": environment(device), "settings": about, "cells": found}
         print("wrote", save(options.out, f"approximation_{dataset}{suffix}.json", result))
         draw(shown.plots, options.out / f"approximation_{dataset}{suffix}.svg")
 

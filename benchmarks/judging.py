@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import ConstantInputWarning, kendalltau, spearmanr
 
-from augury.scores.trial import SCALE, SHIFT
+from augury.scores.trial import DOUBT, SCALE, SHIFT
 
 
 def judge(
@@ -50,18 +50,18 @@ def judge(
 
 def calibrated_on_others(results: list[dict[str, Any]]) -> dict[str, float]:
     """Give, for each table, the share of real gains that the trial's interval covers when its
-    three constants are fitted to the other tables alone.
+    constants are fitted to the other tables alone: scale, shift, and a factor of the doubt.
     """
     tables = [_trial(found) for found in results]
     covered = {}
     for k, found in enumerate(results):
         others = [table for j, table in enumerate(tables) if j != k]
         scale, shift = min(_GRID, key=lambda pair: sum(_misfit(t, *pair) for t in others))
-        strays = [(_forecast(t, scale, shift) - t[2]) / np.sqrt(t[0]) for t in others]
-        doubt = np.sqrt(np.mean(np.concatenate(strays) ** 2))
-        error, _, real = tables[k]
-        inside = np.abs(_forecast(tables[k], scale, shift) - real) <= 1.96 * doubt * np.sqrt(error)
-        covered[found["name"]] = float(np.mean(inside))
+        strays = np.concatenate([_strays(t, scale, shift) for t in others])
+        doubt = np.sqrt(np.mean(strays**2))  # in units of what is used
+        covered[found["name"]] = float(
+            np.mean(np.abs(_strays(tables[k], scale, shift)) <= 1.96 * doubt)
+        )
     return covered
 
 
@@ -83,6 +83,12 @@ def _trial(found: dict[str, Any]) -> _Trial:
 def _forecast(table: _Trial, scale: float, shift: float) -> np.ndarray:
     error, own, _ = table
     return scale * np.sqrt(error / 50) * (own + shift * error)
+
+
+def _strays(table: _Trial, scale: float, shift: float) -> np.ndarray:
+    """Give how far real gains are from the forecast, in units of its doubt."""
+    gain = _forecast(table, scale, shift)
+    return (table[2] - gain) / np.hypot(DOUBT[0] * table[0], DOUBT[1] * gain)
 
 
 def _misfit(table: _Trial, scale: float, shift: float) -> float:

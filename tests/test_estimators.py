@@ -122,6 +122,21 @@ def test_a_gpu_finds_what_the_cpu_finds(digits, objective, monkeypatch):
     assert 0.2 < chosen.ridge_ / other.ridge_ < 5
 
 
+@pytest.mark.parametrize("augmentation", ["rotation(25)", "noise(0.05)"])  # by nodes, by images
+def test_short_products_change_little(digits, augmentation, tmp_path):
+    """Rounded frequencies are frequencies as good as those that were drawn."""
+    short, whole = (
+        fitted(digits, augmentation, precision=precision, ridge=1e-4, gamma=0.1)
+        for precision in ("bfloat16", "float32")
+    )
+    away = np.abs(short.decision_function(digits[2]) - whole.decision_function(digits[2]))
+    assert 0 < away.mean() < 0.02
+    assert abs(short.score(*digits[2:]) - whole.score(*digits[2:])) < 0.01
+    short.save(tmp_path / "model")
+    again = AugmentedKernelClassifier.load(tmp_path / "model", device="cpu")
+    np.testing.assert_array_equal(again.predict(digits[2]), short.predict(digits[2]))
+
+
 def test_first_order_is_ridge_regression_on_the_transformers_features(digits):
     model = fitted(digits, precision="float64", ridge=1e-4, gamma=0.2)
     features = AugmentedFourierFeatures("rotation(25)", input_shape=IMAGE, features=512, gamma=0.2)
@@ -364,7 +379,7 @@ def test_bad_input_is_refused_in_one_line(digits):
     refused("loss|hinge", fit, loss="hinge")
     refused("tangent|quadratic", fit, loss="logistic", objective="tangent")
     refused("prediction", fit, prediction="both")
-    refused("precision", fit, precision="bfloat16")
+    refused("precision|bfloat16", fit, precision="float8")
     refused("ridge", fit, ridge=-1.0)
     refused("no family is called", fit, augmentation="rotate(15)")
     refused("expecting 64 features", fit().predict, torch.zeros(2, 10))

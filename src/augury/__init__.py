@@ -31,14 +31,26 @@ _HOME = {
     "Alignment": "augury.statistics",
     "Ranking": "augury.results",
     "rank": "augury.ranking",
+    "Averaging": "augury.averaging",
+    "plan": "augury.planning",
+    "AugmentedFourierFeatures": "augury.estimators",
+    "AugmentedKernelClassifier": "augury.estimators",
+    "AugmentedKernelRegressor": "augury.estimators",
 }
 
 if TYPE_CHECKING:
     from augury.augmentations import Augmentation, Sampled, parse
+    from augury.averaging import Averaging
     from augury.data import Dataset, as_dataset, load
     from augury.errors import AuguryError
+    from augury.estimators import (
+        AugmentedFourierFeatures,
+        AugmentedKernelClassifier,
+        AugmentedKernelRegressor,
+    )
     from augury.features import FeatureMap, Flatten, FourierFeatures, Layer
     from augury.orbit import Orbit
+    from augury.planning import plan
     from augury.ranking import rank
     from augury.results import Ranking
     from augury.rng import Rng
@@ -47,7 +59,11 @@ if TYPE_CHECKING:
 __all__ = [
     "Alignment",
     "Augmentation",
+    "AugmentedFourierFeatures",
+    "AugmentedKernelClassifier",
+    "AugmentedKernelRegressor",
     "AuguryError",
+    "Averaging",
     "Dataset",
     "FeatureMap",
     "Flatten",
@@ -61,6 +77,7 @@ __all__ = [
     "as_dataset",
     "load",
     "parse",
+    "plan",
     "rank",
 ]
 

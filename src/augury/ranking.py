@@ -108,8 +108,8 @@ def rank(
     >>> from sklearn.datasets import load_digits
     >>> digits = load_digits()
     >>> found = rank(digits.images, digits.target, ["rotation(10)", "vertical_flip"])
-    >>> found["vertical_flip"].verdict
-    'hurts'
+    >>> found.rows[-1].augmentation
+    'vertical_flip'
     """
     started = time.perf_counter()
     data = as_dataset(x, y, kind=kind, name=name, max_examples=max_examples, seed=seed)

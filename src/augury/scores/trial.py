@@ -33,10 +33,10 @@ A real network is larger and has more examples. Being larger it overfits more, s
 gains a little over what the trial shows (`SHIFT`, a share of its error); with more examples, what
 is easy is learnt without augmentation, so that gains shrink with the error."""
 
-DOUBT = 0.33
-"""How far real gains stray from the forecast: an sd of `DOUBT` · √error, in points.
+DOUBT = (0.05, 0.3)
+"""How far real gains stray from the forecast: an sd of these shares of the error and of the gain.
 
-All three were fitted to the tables that `benchmarks/predict.py` measures."""
+All four were fitted to the tables that `benchmarks/predict.py` measures."""
 
 _GROUPS = 20
 _LEAST = 1e-3  # of what can be learnt
@@ -228,7 +228,7 @@ class TrialScore(Score):
                     saved, y[index], len(classes)
                 )
             value = 100 - error + float(whole)
-            doubt = DOUBT * math.sqrt(error)
+            doubt = math.hypot(DOUBT[0] * error, DOUBT[1] * float(whole))
             results.append(Estimate(value, right + replicates, per_class, doubt))
         return results
 

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from augury.augmentations.base import Augmentation
 from augury.data.dataset import Dataset
+from augury.devices import has_bfloat16
 from augury.errors import AuguryError
 from augury.rng import Rng
 from augury.training.grouped import Grouped
@@ -130,7 +131,7 @@ def run_members(net: Grouped, data: Dataset, rows: Sequence[Tensor]) -> Tensor:
 
 
 def _precision(device: torch.device) -> contextlib.AbstractContextManager:
-    return torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda")
+    return torch.autocast(device.type, torch.bfloat16, enabled=has_bfloat16(device))
 
 
 def _batches(

@@ -32,12 +32,13 @@ def read_cifar(folder: Path) -> Source:
     else:
         batches = [folder / "train"]
         label, meta, key = "fine_labels", folder / "meta", "fine_label_names"
-    x, y = zip(*(_batch(path, label) for path in batches), strict=True)
+    x, y = zip(*(read_batch(path, label) for path in batches), strict=True)
     classes = _names(read_pickle(meta).get(key)) if meta.is_file() else None
     return Source(np.concatenate(x), np.concatenate(y), classes, "image", notes)
 
 
-def _batch(path: Path, label: str) -> tuple[np.ndarray, np.ndarray]:
+def read_batch(path: Path, label: str) -> tuple[np.ndarray, np.ndarray]:
+    """Read one file of images ``(N, 3072)``, and their labels of this name."""
     found = read_pickle(path)
     pixels, labels = found.get("data"), found.get(label)
     if not isinstance(pixels, np.ndarray) or labels is None:

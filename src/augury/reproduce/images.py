@@ -14,8 +14,7 @@ import numpy as np
 import torch
 
 from augury.data import as_dataset, load
-from augury.data.cifar import _batch as read_cifar_batch
-from augury.data.cifar import read_cifar
+from augury.data.cifar import read_batch, read_cifar
 from augury.data.dataset import Dataset
 from augury.data.idx import find_training_images, read_idx_pair
 from augury.errors import AuguryError
@@ -130,7 +129,7 @@ def _idx(train: Path) -> Images:
 
 def _cifar(folder: Path) -> Images:
     train = read_cifar(folder)
-    return _split("cifar10", train.x, train.y, *read_cifar_batch(folder / "test_batch", "labels"))
+    return _split("cifar10", train.x, train.y, *read_batch(folder / "test_batch", "labels"))
 
 
 def _split(name: str, x: Any, y: Any, test_x: Any, test_y: Any) -> Images:

@@ -23,6 +23,6 @@ class Settings:
 
 PAPER = Settings()
 
-QUICK = replace(
-    PAPER, trials=2, features=1_000, batch=64, epochs=4, versions=8, examples=1_000, tests=500
+QUICK = replace(  # small batches, so that a network takes enough steps to learn something
+    PAPER, trials=2, features=1_000, batch=16, epochs=4, versions=8, examples=1_000, tests=500
 )

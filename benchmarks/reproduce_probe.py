@@ -46,7 +46,7 @@ def probe(cell: Cell, library: Library, device: torch.device, seconds: float) ->
         whole = time.perf_counter() - started
     except Enough:
         pass
-    except Exception:
+    except Exception:  # printed whole, and the next cell is probed
         traceback.print_exc()
         return float("nan")
     finally:

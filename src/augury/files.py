@@ -40,7 +40,7 @@ def write(path: str | Path, content: str | bytes) -> None:
             os.fsync(file.fileno())
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
-    except BaseException as error:
+    except BaseException as error:  # an interrupt too must leave no half-written file
         if temporary:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)

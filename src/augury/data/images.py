@@ -86,7 +86,7 @@ def _opened(path: Path) -> Iterator[Image.Image]:
     except Unreadable:
         raise
     # Decoders fail on damaged files in many ways; all of them mean that this file is bad.
-    except Exception as error:
+    except Exception as error:  # a damaged picture may make Pillow raise anything
         raise Unreadable(cause(error)) from error
 
 

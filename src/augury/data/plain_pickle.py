@@ -93,7 +93,7 @@ def read_pickle(path: Path) -> dict[str, Any]:
     except OSError:
         raise
     # A damaged pickle can fail in any way at all, and the file is all that there is to blame.
-    except Exception as error:
+    except Exception as error:  # a damaged pickle may raise anything
         raise AuguryError(
             f"{flat(path)} is damaged or no pickle of arrays ({cause(error)}); copy it again"
         ) from None

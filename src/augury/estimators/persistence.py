@@ -89,7 +89,7 @@ def load_model(path: str | Path, *, device: str = "auto") -> KernelModel:
     try:
         with safe_open(str(path), framework="pt") as file:
             metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # no dict
     except FileNotFoundError:
         raise AuguryError(f"there is no model file {path}; check the path") from None
     except (SafetensorError, OSError, ValueError) as error:

@@ -98,7 +98,7 @@ def _saved(path: Path) -> nn.Module:
             if path.suffix == ".pt2":
                 return _unflattened(torch.export.load(str(path)))
             return torch.jit.load(str(path), map_location="cpu")
-        except Exception as error:
+        except Exception as error:  # whatever the file makes torch raise
             raise AuguryError(
                 f"cannot read {path} as a network: {cause(error)}; give an exported program "
                 "(.pt2) or a TorchScript file; for a state dict, give module:function and --weights"
@@ -125,7 +125,7 @@ def _fill(model: nn.Module, path: Path) -> None:
             state = load_file(str(path))
         else:
             state = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:
+    except Exception as error:  # whatever the file makes torch raise
         raise AuguryError(f"cannot read the weights in {path}: {cause(error)}") from None
     try:
         model.load_state_dict(state)

@@ -162,7 +162,7 @@ def _compute(
     started = time.perf_counter()
     try:
         result = cell.run(bench)
-    except Exception as error:
+    except Exception as error:  # whatever an experiment may raise: the others go on
         words = " ".join(str(error).split())[:200] or type(error).__name__
         line = f"{cell.what} {cell.name} failed: {words}"
         outcome.failed.append(line)

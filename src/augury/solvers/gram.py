@@ -98,7 +98,7 @@ def accumulate(
     sample = tuple(torch.cat(part) for part in zip(*kept, strict=True)) if kept else None
     targets = batches.y.shape[1]
     random, cross = cross[:, targets:] / math.sqrt(count), cross[:, :targets] / count
-    return Sums(cross, power / count, count, total, random, sample)  # type: ignore[arg-type]
+    return Sums(cross, power / count, count, total, random, sample)  # type: ignore[arg-type]  # a pair
 
 
 def _signs(seed: int, start: int, count: int, probes: int, device: torch.device) -> Tensor:

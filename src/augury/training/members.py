@@ -86,7 +86,7 @@ def train_members(
     device = next(net.parameters()).device
     fast = device.type == "cuda"
     if data.kind == "image":
-        net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch types it for tensors alone
     optimizer = torch.optim.AdamW(
         net.parameters(), protocol.rate, weight_decay=protocol.decay, fused=fast
     )

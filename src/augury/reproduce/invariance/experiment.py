@@ -130,7 +130,7 @@ def train(
     classes = len(data.classes or ())
     model = seeded(lambda: BlocksOfUnits(recipe.units, data.shape[0], classes), seed).to(device)
     if fast:
-        model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # as torch types it
     y, images = data.y.to(device), torch.empty_like(data.x, device=device)
     order = orders(len(data), recipe.batch, recipe.epochs, seed, device)
     steps = len(order)

@@ -2,6 +2,29 @@
 
 from __future__ import annotations
 
+import sys
+
+import pytest
 import torch
 
+from augury.cli.main import main
+
 torch.set_num_threads(2)
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Run `augury …` in this process, in an empty folder: exit code, output, errors."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["augury", *map(str, arguments)])
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = stop.code or 0
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call

@@ -18,3 +18,14 @@ def refused(words: str, call: Callable[..., Any], *args: Any, **options: Any) ->
     assert "\n" not in message
     for word in words.split("|"):
         assert word in message, message
+
+
+def said_in_one_line(result: tuple[int, str, str], *words: str) -> None:
+    """Check that a command ended in one line on standard error and a non-zero exit."""
+    code, out, err = result
+    assert code == 2, (code, out, err)
+    assert len(err.strip().splitlines()) == 1
+    assert err.startswith("error: ")
+    assert "Traceback" not in out + err
+    for word in words:
+        assert word in err, err

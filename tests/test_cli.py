@@ -15,40 +15,9 @@ import zlib
 import numpy as np
 import pytest
 from PIL import Image
-
-from augury.cli.main import main
+from refusal import said_in_one_line as refused
 
 PROGRAM = [sys.executable, "-m", "augury"]
-
-
-@pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    """Run `augury …` in this process, in an empty folder: exit code, output, errors."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["augury", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = stop.code or 0
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
-
-
-def refused(result, *words):
-    """One line on standard error, a non-zero exit, nothing else."""
-    code, out, err = result
-    assert code == 2, (code, out, err)
-    assert len(err.strip().splitlines()) == 1
-    assert err.startswith("error: ")
-    assert "Traceback" not in out + err
-    for word in words:
-        assert word in err, err
-    return err
 
 
 FAST = ("--score", "alignment", "--max-examples", "200")

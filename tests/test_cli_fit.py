@@ -3,40 +3,10 @@
 from __future__ import annotations
 
 import csv
-import sys
 
 import numpy as np
-import pytest
+from refusal import said_in_one_line as refused
 from sklearn.datasets import load_digits
-
-from augury.cli.main import main
-
-
-@pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    """Run `augury …` in this process, in an empty folder: exit code, output, errors."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["augury", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = stop.code or 0
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
-
-
-def refused(result, *words):
-    code, out, err = result
-    assert code == 2, (code, out, err)
-    assert len(err.strip().splitlines()) == 1
-    assert err.startswith("error: ")
-    for word in words:
-        assert word in err, err
 
 
 def test_fit_then_predict(run, tmp_path):

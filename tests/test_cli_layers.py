@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+from functools import partial
 
 import pytest
 import torch
+from refusal import said_in_one_line as refused
 
-from augury.cli.main import main
 from augury.invariance import Profile
 
 NETWORK = """
@@ -36,33 +37,12 @@ FAST = ("--max-examples", "60", "--versions", "3", "--device", "cpu")
 
 
 @pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
+def run(run, monkeypatch, tmp_path):
     """Run `augury layers …` in this process, in a folder with a network."""
     (tmp_path / "networks_here.py").write_text(NETWORK)
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.delitem(sys.modules, "networks_here", raising=False)
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["augury", "layers", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = stop.code or 0
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
-
-
-def refused(result, *words):
-    code, out, err = result
-    assert code == 2, (code, out, err)
-    assert len(err.strip().splitlines()) == 1
-    assert err.startswith("error: ")
-    for word in words:
-        assert word in err, err
+    return partial(run, "layers")
 
 
 def test_a_table_a_page_and_json(run, tmp_path):

@@ -11,8 +11,9 @@ from those of the network of the same trial that was trained in full. It trains 
 where the paper has 60,000: augmentation then gains about a point in place of a few tenths, so that
 a share of the gain can be told from chance; `augury reproduce layers` has the paper's settings.
 
-The steps: time and peak memory of a training step of one version, of all of them and of averages
-at layers, for LeNet, ResNet-18 and a small ViT, taking turns; and what `augury.plan` recommends.
+The steps: time and peak memory of a training step without augmentation, with one random version
+of each image, with all of them and with averages at layers, for LeNet, ResNet-18 and a small ViT,
+taking turns; and what `augury.plan` recommends.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from augury.reproduce.layers.experiment import curve
 from augury.reproduce.layers.page import best, summary
 from augury.reproduce.layers.ways import AUGMENTATION, ways
 from augury.reproduce.networks import LAYERS, lenet, seeded
+from augury.rng import Rng
 
 T = parse(AUGMENTATION)
 
@@ -78,13 +80,16 @@ def kept_and_taken(dataset: str, settings: Settings, options) -> dict:
 
 @dataclass(frozen=True)
 class Step:
-    """How a step trains: on a number of versions, or by averaging."""
+    """How a step trains: on so many versions, 0 for the images as they are, or by averaging."""
 
     how: int | Averaging
 
     def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
-        if self.how == 1:
+        if self.how == 0:
             return F.cross_entropy(model(x), y)
+        if self.how == 1:  # a random one of each image, as one usually trains
+            rng = Rng(0, torch.arange(len(x), device=x.device))
+            return F.cross_entropy(model(T.views(x, 1, rng)[0]), y)
         if isinstance(self.how, int):
             versions, weights = versions_of(T, x, self.how, None)
             each = multinomial(model(versions.flatten(0, 1)), y.repeat(len(versions)))
@@ -98,7 +103,7 @@ def steps(options) -> list[dict]:
     if options.quick:
         cases = [("LeNet", lambda: lenet(), (1, 28, 28), [32])]
     else:
-        sizes = [256, 2048] if device.type == "cuda" else [64]
+        sizes = [256, 2048, 8192] if device.type == "cuda" else [64]
         deep = [64] if device.type == "cuda" else [8]
         cases = [
             ("LeNet", lambda: lenet(), (1, 28, 28), sizes),
@@ -132,7 +137,7 @@ def steps_of(name: str, model: nn.Module, shape: tuple[int, ...], batch: int, op
     chosen = plan(model, x, T, y, n=n, layers=names, repeats=repeats)
     # Asked for 1.3, since what a step takes varies by a tenth from one moment to the next.
     cheap = chosen.within(1.3) or min(chosen.choices, key=lambda c: c.step)
-    runs = {"one version": Step(1), "all versions": Step(n)}
+    runs = {"no augmentation": Step(0), "one version": Step(1), "all versions": Step(n)}
     for layer in names:
         runs[f"averaged at {layer}"] = Step(Averaging(T, layer, n))
     runs["recommended for 1.5"] = Step(
@@ -153,11 +158,12 @@ def steps_of(name: str, model: nn.Module, shape: tuple[int, ...], batch: int, op
     calls = {key: step(way) for key, way in runs.items()}
     took = seconds(calls, device, repeats)
     memory = {key: peak(call, device) for key, call in calls.items()}
-    one = took["one version"]
+    none, one = took["no augmentation"], took["one version"]
     print(f"{name}, batch {batch}, {n} versions, {environment(device)['device']}:")
     for key in runs:
         gib = "" if memory[key] is None else f", {memory[key]:.2f} GiB"
-        print(f"  {key:24} {1e3 * took[key]:9.2f} ms  {took[key] / one:6.2f} × one version{gib}")
+        print(f"  {key:24} {1e3 * took[key]:9.2f} ms  {took[key] / none:6.2f} × no augmentation, "
+              f"{took[key] / one:6.2f} × one version{gib}")  # fmt: skip
     print(f"  plan for at most 1.5 × one version: {cheap.layer}, order {cheap.order}, "
           f"{cheap.groups} groups, error {cheap.error:.2f}")  # fmt: skip
     print(f"  plan for half of the time: {chosen.sentence()}", flush=True)
@@ -166,6 +172,7 @@ def steps_of(name: str, model: nn.Module, shape: tuple[int, ...], batch: int, op
         "batch": batch,
         "versions": n,
         "seconds": took,
+        "times_no_augmentation": {key: value / none for key, value in took.items()},
         "times_one_version": {key: value / one for key, value in took.items()},
         "peak_gib": memory,
         "recommended": {"layer": cheap.layer, "order": cheap.order, "groups": cheap.groups},

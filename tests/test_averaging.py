@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import weakref
+from unittest import mock
 
 import pytest
 import torch
@@ -24,7 +25,7 @@ from reference_networks import (
 from torch import nn
 
 from augury.augmentations import parse
-from augury.averaging import Averaged, Averaging, TangentPropagation, cut_at, cuts
+from augury.averaging import Averaged, Averaging, TangentPropagation, average, cut_at, cuts
 from augury.averaging.sketch import Sketch
 from augury.objectives import any_loss, multinomial, quadratic
 from augury.orbit import Orbit
@@ -69,6 +70,27 @@ def test_layer_input_averages_the_images():
     versions, weights = ruled(x, 4)
     expected = F.cross_entropy(model(torch.einsum("n,nb...->b...", weights, versions)), y)
     torch.testing.assert_close(Averaging(T, "input", 4).loss(model, x, y), expected)
+
+
+@pytest.mark.parametrize("spec", ["rotation(15)", "blur(0.5,2.0)", "flips | shear(10)"])
+def test_the_mean_of_small_images_is_one_product(spec, monkeypatch):
+    model = nn.Sequential(nn.Flatten(), nn.Linear(2 * 6 * 5, 3)).double()
+    x = torch.rand(4, 2, 6, 5, dtype=torch.float64)
+    y = torch.tensor([0, 1, 2, 0])
+    averaging = Averaging(spec, "input", 6)
+    drawn = mock.Mock(wraps=average.versions_of)
+    monkeypatch.setattr(average, "versions_of", drawn)
+    with torch.inference_mode():
+        averaging.losses(model, x, y, seed=0)
+    drawn.reset_mock()
+    by_product = averaging.losses(model, x.requires_grad_(), y, seed=0)
+    (gradient,) = torch.autograd.grad(by_product.sum(), x)
+    assert not drawn.called or parse(spec).nodes(6) is None
+    monkeypatch.setattr(average, "_SMALL", 0)
+    by_versions = averaging.losses(model, x, y, seed=0)
+    torch.testing.assert_close(by_product, by_versions, rtol=0, atol=1e-12)
+    (other,) = torch.autograd.grad(by_versions.sum(), x)
+    torch.testing.assert_close(gradient, other, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("activation", [nn.ReLU, nn.Tanh])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 
@@ -12,7 +13,7 @@ from torch import Tensor, nn
 from augury.augmentations import Augmentation, Nodes, parse
 from augury.augmentations.base import to_device
 from augury.averaging.head import SHORT, Rest, first, second, to_features
-from augury.averaging.layers import unwrapped
+from augury.averaging.layers import INPUT, unwrapped
 from augury.averaging.probe import cut_at
 from augury.averaging.sketch import Sketch, grouped
 from augury.errors import AuguryError
@@ -141,7 +142,11 @@ class Averaging:
         fixed = self.rule and _rule(augmentation, self.n, x.device) is not None
         chance = not fixed or (self.order == 2 and self.directions is not None)
         rng = _rng(seed, index, x) if chance else None
-        versions, weights = versions_of(augmentation, x, self.n, rng, self.rule)
+        versions = weights = None
+        if fixed and (self.layer, self.order, self.groups) == (INPUT, 1, 1):
+            versions, weights = _mean_version(augmentation, x, self.n)
+        if versions is None or weights is None:
+            versions, weights = versions_of(augmentation, x, self.n, rng, self.rule)
         return self._losses(model, versions, weights, x, y, loss, rng)
 
     def losses_of(
@@ -223,8 +228,45 @@ def versions_of(
 @functools.lru_cache(maxsize=64)
 def _rule(augmentation: Augmentation, n: int, device: torch.device) -> Nodes | None:
     """Give an augmentation's quadrature on a device, where it has one; kept from step to step."""
-    rule = augmentation.nodes(n)
-    return rule and Nodes(to_device(rule.params, device), rule.weights.to(device))
+    with torch.inference_mode(False):  # it is kept for whoever comes next
+        rule = augmentation.nodes(n)
+        return rule and Nodes(to_device(rule.params, device), rule.weights.to(device))
+
+
+def _mean_version(
+    augmentation: Augmentation, x: Tensor, n: int
+) -> tuple[Tensor, Tensor] | tuple[None, None]:
+    """Give the mean version, alone, of small images under a rule of linear maps: it is linear too.
+
+    One product in place of n versions and their mean.
+    """
+    shape = tuple(x.shape[1:])
+    if not augmentation.linear or math.prod(shape) > _SMALL or x.dtype in SHORT:
+        return None, None
+    augmentation.check(shape)
+    matrix = _mean_map(augmentation, n, shape, x.dtype, x.device)
+    with torch.autocast(x.device.type, enabled=False):
+        mean = (x.flatten(1) @ matrix).view(1, *x.shape)
+    return mean, x.new_ones(1)
+
+
+_SMALL = 1024  # values of an example whose mean version is one product
+
+
+@functools.lru_cache(maxsize=16)
+def _mean_map(
+    augmentation: Augmentation,
+    n: int,
+    shape: tuple[int, ...],
+    dtype: torch.dtype,
+    device: torch.device,
+) -> Tensor:
+    """Give E t over a rule as a matrix: its rows are the mean versions of single values."""
+    size = math.prod(shape)
+    with torch.inference_mode(False), torch.no_grad():
+        unit = torch.eye(size, dtype=dtype, device=device).view(size, *shape)
+        versions, weights = versions_of(augmentation, unit, n, None)
+        return torch.tensordot(weights, versions, 1).flatten(1)
 
 
 def as_augmentation(given: Augmentation | str) -> Augmentation:

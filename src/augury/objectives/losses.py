@@ -79,8 +79,8 @@ class Multinomial(Loss):
                 "the multinomial loss takes outputs (b, C) and class numbers (b,), and got "
                 f"{tuple(output.shape)} and {tuple(y.shape)} of {y.dtype}"
             )
-        chosen = output.gather(-1, y.unsqueeze(-1)).squeeze(-1)
-        return output.logsumexp(-1) - chosen
+        each = F.cross_entropy(output.flatten(0, -2), y.flatten(), reduction="none")
+        return each.view(y.shape)
 
     def curvature(self, output: Tensor, delta: Tensor, y: Tensor | None = None) -> Tensor:
         p = output.softmax(-1)

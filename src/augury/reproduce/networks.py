@@ -68,10 +68,11 @@ class LeNets(nn.Sequential):
         networks
             The members.
         dense
-            Work as suits tensor cores: channels by the eight, the second convolution as
-            a product with a dense matrix. It has eight times the multiplications, and they take
-            less time than moving what they work on; kernels for groups of six channels are far
-            slower.
+            Work as suits tensor cores: the first convolution as a product with windows of the
+            image, the second with a dense matrix, and pooling as the largest of four values side
+            by side. There are up to eight times the multiplications, and they take less time than
+            moving what they work on; kernels for groups of six channels are far slower. The
+            images' side must be a multiple of four.
         """
         found = {
             key: torch.stack([net.get_parameter(key).detach() for net in networks])
@@ -84,9 +85,9 @@ class LeNets(nn.Sequential):
         }
         layers = OrderedDict[str, nn.Module](
             conv1=_SharedConvolution(members * 6, channels, dense),
-            pool1=_SharedPool(members * 6),
+            pool1=_SharedPool(members * 6, dense),
             conv2=_Convolutions(members, 6, 16, dense),
-            pool2=_Pools(members, 16),
+            pool2=_Pools(members, 16, dense),
             fc1=ends["fc1"],
             relu3=nn.ReLU(),
             fc2=ends["fc2"],
@@ -107,36 +108,53 @@ class LeNets(nn.Sequential):
 
 
 class _SharedConvolution(nn.Module):
-    """The first convolution of all members, one for all since they see the same images."""
+    """The first convolution of all members, one for all since they see the same images.
 
-    def __init__(self, outputs: int, channels: int, padded: bool) -> None:
+    Gives ``(b, outputs, s, s)``, or densely ``(b, s/2, s/2, 4, outputs)``: the four values that
+    are then pooled side by side.
+    """
+
+    def __init__(self, outputs: int, channels: int, dense: bool) -> None:
         super().__init__()
-        self.padded = padded
+        self.dense = dense
         self.weight = nn.Parameter(torch.empty(outputs, channels, 5, 5))
 
     def forward(self, x: Tensor) -> Tensor:
-        weight = self.weight
-        if self.padded:
-            inside, outside = -weight.shape[1] % 8, -weight.shape[0] % 8
-            weight = F.pad(weight, (0, 0, 0, 0, 0, inside, 0, outside))
-            x = F.pad(x, (0, 0, 0, 0, 0, inside))
-        return F.conv2d(x.contiguous(memory_format=torch.channels_last), weight, padding=2)
+        if not self.dense:
+            return F.conv2d(x, self.weight, padding=2)
+        b, end = len(x), x.shape[-1] // 2
+        if torch.is_autocast_enabled(x.device.type):
+            x = x.to(torch.get_autocast_dtype(x.device.type))  # before it is spread out
+        # A pooled pixel sees a window of 6 by 6; of 8 columns, since words of 16 bytes move faster.
+        windows = F.pad(x, (2, 4, 2, 2)).unfold(2, 6, 2).unfold(3, 8, 2)
+        rows = windows.permute(0, 2, 3, 1, 4, 5).reshape(b, end * end, -1)
+        places = [F.pad(self.weight, (j, 3 - j, i, 1 - i)) for i in (0, 1) for j in (0, 1)]
+        matrix = torch.stack(places).flatten(2).flatten(0, 1).mT
+        # a product for each example, so that the weights' gradient is a sum of many in parallel
+        return torch.bmm(rows, matrix.expand(b, -1, -1)).view(b, end, end, 4, -1)
 
 
 class _SharedPool(nn.Module):
     """Pool, then bias and ReLU: the same as after them, on a quarter of the values."""
 
-    def __init__(self, channels: int) -> None:
+    def __init__(self, channels: int, dense: bool) -> None:
         super().__init__()
+        self.dense = dense
         self.bias = nn.Parameter(torch.empty(channels))
 
     def forward(self, x: Tensor) -> Tensor:
-        bias = F.pad(self.bias, (0, x.shape[1] - len(self.bias))).to(x.dtype)
+        bias = self.bias.to(x.dtype)
+        if self.dense:
+            return torch.relu(x.amax(3) + bias).permute(0, 3, 1, 2)
         return torch.relu(F.max_pool2d(x, 2) + bias.view(-1, 1, 1))
 
 
 class _Convolutions(nn.Module):
-    """A convolution for each member: ``(b, members · inputs or more, s, s)`` to members first."""
+    """A convolution for each member, of ``(b, members · inputs, s, s)``.
+
+    Gives ``(members, b, outputs, s − 4, s − 4)``, or densely ``(members, b, 4, outputs · e²)``
+    for e = (s − 4)/2: the four values that are then pooled side by side.
+    """
 
     def __init__(self, members: int, inputs: int, outputs: int, dense: bool) -> None:
         super().__init__()
@@ -145,20 +163,20 @@ class _Convolutions(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         members, outputs, inputs = self.weight.shape[:3]
-        x = x[:, : members * inputs]
         if not self.dense:
             out = F.conv2d(x, self.weight.flatten(0, 1), groups=members)
             return out.unflatten(1, (members, outputs)).transpose(0, 1)
         b, side = len(x), x.shape[-1]
         rows = x.unflatten(1, (members, inputs)).permute(1, 0, 3, 4, 2).reshape(members, b, -1)
         out = torch.bmm(rows, dense_convolution(self.weight.to(x.dtype), side))
-        return out.view(members, b, outputs, side - 4, side - 4)
+        return out.unflatten(2, (4, -1))
 
 
 def dense_convolution(weight: Tensor, side: int) -> Tensor:
-    """Give convolutions as matrices ``(members, side² · inputs, outputs · (side − k + 1)²)``.
+    """Give convolutions as matrices ``(members, side² · inputs, 4 · outputs · e²)``.
 
-    Inputs are ordered by row, column and channel; outputs by channel, row and column.
+    Inputs are ordered by row, column and channel; outputs by place in the square of four that is
+    pooled, channel, and row and column of the square, of which there are e = (side − k + 1)/2.
 
     Parameters
     ----------
@@ -168,27 +186,32 @@ def dense_convolution(weight: Tensor, side: int) -> Tensor:
         Of the images.
     """
     members, outputs, inputs, k = weight.shape[:4]
-    end = side - k + 1
-    shape = (members, side, side, inputs, outputs, end, end)
+    end = (side - k + 1) // 2
+    shape = (members, side, side, inputs, 2, 2, outputs, end, end)
     zeros = torch.zeros(shape, dtype=weight.dtype, device=weight.device)
-    m, y, x, c, o, v, u = zeros.stride()
-    # weight[o, c, i, j] stands wherever output (v, u) meets input (v + i, u + j)
-    size, stride = (*weight.shape, end, end), (m, o, c, y, x, y + v, x + u)
-    spread = weight[..., None, None].expand(size)
+    m, y, x, c, p, q, o, v, u = zeros.stride()
+    # weight[o, c, i, j] stands wherever output (2v + p, 2u + q) meets input (2v + p + i, …)
+    size = (*weight.shape, 2, 2, end, end)
+    stride = (m, o, c, y, x, y + p, x + q, 2 * y + v, 2 * x + u)
+    spread = weight[..., None, None, None, None].expand(size)
     dense = torch.as_strided_scatter(zeros, spread, size, stride)
-    return dense.view(members, side * side * inputs, outputs * end * end)
+    return dense.view(members, side * side * inputs, 4 * outputs * end * end)
 
 
 class _Pools(nn.Module):
     """Pool, bias and ReLU of each member: members first to ``(b, members, features)``."""
 
-    def __init__(self, members: int, channels: int) -> None:
+    def __init__(self, members: int, channels: int, dense: bool) -> None:
         super().__init__()
+        self.dense = dense
         self.bias = nn.Parameter(torch.empty(members, channels))
 
     def forward(self, x: Tensor) -> Tensor:
-        out = F.max_pool2d(x.flatten(0, 1), 2).unflatten(0, x.shape[:2])
-        bias = self.bias[:, None, :, None, None].to(x.dtype)
+        if self.dense:
+            out = x.amax(2).unflatten(2, (self.bias.shape[1], -1))
+        else:
+            out = F.max_pool2d(x.flatten(0, 1), 2).unflatten(0, x.shape[:2]).flatten(3)
+        bias = self.bias[:, None, :, None].to(x.dtype)
         return torch.relu(out + bias).flatten(2).transpose(0, 1)
 
 

@@ -109,6 +109,9 @@ def _table(results: Results, solver: str, shown: Sequence[str]) -> Table:
         found = [results.get(f"{name}-{way}-{solver}") for name in shown]
         if any(found):
             rows.append((NAMES[way], *(text for part in found for text in _cell(part))))
+        if any(part and "averaged" in part for part in found):
+            texts = [text for part in found for text in _averaged(part)]
+            rows.append((f"{NAMES[way]}, averaged at prediction", *texts))
     return Table(f"Measured, by {SOLVERS[solver]}", _columns(shown), tuple(rows))
 
 
@@ -132,6 +135,12 @@ def _cell(part: dict[str, Any] | None) -> tuple[str, str]:
         return "–", "–"
     seconds = statistics.median(part["seconds"])
     return mean_and_spread(_percent(part)), f"{seconds:.3g} s"
+
+
+def _averaged(part: dict[str, Any] | None) -> tuple[str, str]:
+    if part is None or "averaged" not in part:
+        return "–", "–"
+    return mean_and_spread([100 * value for value in part["averaged"]]), "–"
 
 
 def _plots(results: Results, dataset: str) -> list[Plot]:

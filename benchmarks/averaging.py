@@ -110,6 +110,8 @@ def steps(options) -> list[dict]:
             ("ResNet-18", lambda: resnet18(), (3, 32, 32), deep),
             ("ViT", lambda: ViT(), (3, 32, 32), deep),
         ]
+    if options.network:
+        cases = [case for case in cases if case[0] == options.network]
     out = []
     for name, build, shape, batches in cases:
         for batch in batches:
@@ -196,6 +198,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=default_folder(), help="the data sets' folder")
     parser.add_argument("--dataset", action="append", choices=["mnist", "cifar10"])
     parser.add_argument("--part", choices=["curve", "steps", "both"], default="both")
+    parser.add_argument("--network", choices=["LeNet", "ResNet-18", "ViT"], help="steps of one")
     parser.add_argument("--versions", type=int, default=None)
     parser.add_argument("--out", type=Path, default=RESULTS, help="where results are written")
     parser.add_argument("--trials", type=int, default=None)

@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from augury.objectives import Loss, multinomial
+from augury.reproduce.largest import largest
 from augury.training.grouped import GroupedLinear
 
 _Network = TypeVar("_Network", bound=nn.Module)
@@ -145,7 +146,7 @@ class _SharedPool(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         bias = self.bias.to(x.dtype)
         if self.dense:
-            return torch.relu(x.amax(3) + bias).permute(0, 3, 1, 2)
+            return torch.relu(largest(x) + bias).permute(0, 3, 1, 2)
         return torch.relu(F.max_pool2d(x, 2) + bias.view(-1, 1, 1))
 
 
@@ -208,7 +209,7 @@ class _Pools(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         if self.dense:
-            out = x.amax(2).unflatten(2, (self.bias.shape[1], -1))
+            out = largest(x).unflatten(2, (self.bias.shape[1], -1))
         else:
             out = F.max_pool2d(x.flatten(0, 1), 2).unflatten(0, x.shape[:2]).flatten(3)
         bias = self.bias[:, None, :, None].to(x.dtype)

@@ -1,7 +1,8 @@
 """Kernels over values in fours, ``(…, 4, k)``: a program has a block of the ``(…, k)``."""
 
-# Triton has types of its own
 # mypy: ignore-errors
+# pyright: reportMissingImports=false, reportInvalidTypeForm=false
+# Triton comes with torch's CUDA builds, and has types of its own.
 from __future__ import annotations
 
 import triton

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -46,7 +45,7 @@ def test_heads_train_as_each_would_alone() -> None:
 
         def features(data: Any, phi: Any = phi) -> torch.Tensor:
             x = data.batch(torch.arange(len(data)), CPU, torch.float32)
-            return phi(x) * math.sqrt(TINY.features / 2)
+            return phi(x) * TINY.size
 
         head = torch.nn.Linear(TINY.features, 3)
         torch.nn.init.zeros_(head.weight)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import reference_objectives as slow
@@ -136,6 +138,35 @@ def test_many_targets_are_solved_by_cholesky(monkeypatch):
     gram = features[0].T @ features[0] / 90
     true = np.linalg.solve(gram + found.ridge * np.eye(80), features[0].T @ y / 90)
     np.testing.assert_allclose(found.weights.numpy(), true, atol=1e-8)
+
+
+@pytest.mark.parametrize("ridge", [1e-6, "gcv"])
+def test_rough_products_raise_the_penalty_and_say_so(monkeypatch, ridge):
+    some = batches(*data(0, 40, 1, 30))
+
+    def rough(*args, **options):
+        sums = accumulate(*args, **options)
+        noise = torch.randn(30, 30, generator=torch.Generator().manual_seed(1)).double()
+        gram = sums.gram.double() + 0.02 * (noise + noise.mT)
+        return dataclasses.replace(sums, gram=gram.to(sums.gram))
+
+    monkeypatch.setattr("augury.solvers.ridge.accumulate", rough)
+    monkeypatch.setattr("augury.solvers.ridge._SMALL", 1)
+    with pytest.warns(ConvergenceWarning, match="raised to"):
+        found = solve_ridge(some, ridge=ridge, method="cholesky")
+    assert found.weights.isfinite().all()
+    assert found.ridge > 1e-6
+
+
+def test_features_that_are_not_finite_are_refused(monkeypatch):
+    some = batches(*data(0, 40, 1, 30))
+
+    def spoilt(*args, **options):
+        sums = accumulate(*args, **options)
+        return dataclasses.replace(sums, gram=sums.gram * float("nan"))
+
+    monkeypatch.setattr("augury.solvers.ridge.accumulate", spoilt)
+    refused("not finite", lambda: solve_ridge(some, ridge=0.1, method="cholesky"))
 
 
 def test_a_solver_without_memory_for_its_matrix_warns_and_goes_on(monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 
@@ -19,6 +20,18 @@ class Settings:
     examples: int = 0  # of the training set, 0 for all
     tests: int = 0  # of the test set, 0 for all
     datasets: tuple[str, ...] = ("mnist", "cifar10", "mammograms")
+
+    @property
+    def size(self) -> float:
+        """‖φ(x)‖ of the Fourier features that SGD trains a head on.
+
+        The paper does not say. Its authors' code leaves cosines and sines at amplitude 1, with
+        which the rate is beyond what SGD can take: from one epoch to the next, the accuracy on
+        CIFAR-10 jumps by ten points and more. With norm 1 it hardly learns. The curvature of the
+        multinomial loss is at most ‖φ‖²/2, and momentum m is stable up to 2(1 + m)/rate: this is
+        half of that.
+        """
+        return math.sqrt(2 * (1 + self.momentum) / self.rate)
 
 
 PAPER = Settings()

@@ -243,11 +243,25 @@ def _by_features(batches: Batches) -> Callable[[Tensor], Tensor]:
 
 def _cholesky(sums: Sums, ridge: float, risk: float, space: Subspace | None = None) -> Ridge:
     assert sums.gram is not None
-    factor, info = torch.linalg.cholesky_ex(_shifted(sums.gram, ridge))
+    used = ridge
+    factor, info = torch.linalg.cholesky_ex(_shifted(sums.gram, used))
     if int(info):  # not positive in the features' own precision
-        factor = torch.linalg.cholesky(_shifted(sums.gram.double(), ridge))
+        factor, info = torch.linalg.cholesky_ex(_shifted(sums.gram.double(), used))
+    while int(info):  # nor in itself: rounded products have moved an eigenvalue below −λ
+        used *= 4
+        if not math.isfinite(used):
+            raise AuguryError("the features are not finite; check the inputs and gamma")
+        factor, info = torch.linalg.cholesky_ex(_shifted(sums.gram.double(), used))
+    if used > ridge:
+        warnings.warn(
+            f"products of features are too rough for a ridge of {ridge:.1e}, so it was raised to "
+            f"{used:.1e}; precision='float32' would make them finer",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+        risk = math.nan
     weights = torch.cholesky_solve(sums.cross.to(factor), factor).to(sums.cross)
-    return Ridge(weights, ridge, risk, "cholesky", space=space)
+    return Ridge(weights, used, risk, "cholesky", space=space)
 
 
 def _shifted(gram: Tensor, ridge: float) -> Tensor:

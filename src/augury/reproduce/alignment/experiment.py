@@ -64,7 +64,8 @@ def cells(settings: Settings) -> list[Cell]:
         add("alignment", {**data, **shared, "specs": specs}, _alignments, specs)
         add("trial", {**data, **asdict(_protocol(settings)), "specs": specs}, _trial, specs)
         trained = {**data, **descent, "specs": specs}
-        add("rbf", {**trained, "features": settings.features}, _rbf, specs)
+        of_features = {"features": settings.features, "size": settings.size}
+        add("rbf", {**trained, **of_features}, _rbf, specs)
         add("lenet", trained, _lenet, specs)
     return found
 

@@ -17,7 +17,7 @@ from augury.reproduce.cells import Images
 from augury.reproduce.networks import LeNets, lenet, seeded
 from augury.reproduce.recorded import orders, recorded
 from augury.reproduce.settings import Settings
-from augury.reproduce.table1.descent import descend_together
+from augury.reproduce.table1.descent import descend_together, waves
 from augury.rng import Rng
 
 Tick = Callable[[float], None]
@@ -88,23 +88,17 @@ def train_heads(
         if calls % steps == 0:
             versions.renew()
         calls += 1
-        return _waves(versions[index].flatten(2), omega)
+        return waves(versions[index].flatten(2), omega, settings)
 
     with torch.no_grad(), tensor_cores(device.type == "cuda"):
         weight, bias = descend_together(make, train, range(trials), 1, settings, device, tick)
 
         def predict(x: Tensor) -> Tensor:
             flat = x.flatten(1)
-            out = torch.baddbmm(bias, _waves(flat.expand(trials, *flat.shape), omega), weight)
-            return out.transpose(0, 1)
+            phi = waves(flat.expand(trials, *flat.shape), omega, settings)
+            return torch.baddbmm(bias, phi, weight).transpose(0, 1)
 
         return _accuracy(predict, test, trials, device)
-
-
-def _waves(x: Tensor, omega: Tensor) -> Tensor:
-    """Give cosines and sines of amplitude 1, as for Table 1: ``(trials, b, d)``."""
-    phase = x @ omega
-    return torch.cat([phase.cos(), phase.sin_()], -1)
 
 
 def train_lenets(

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from augury.data.dataset import Dataset
 from augury.features import FourierFeatures
 from augury.reproduce.networks import LeNets, lenet, seeded
+from augury.reproduce.settings import Settings
 
 _MODELS = 5  # one for each objective; the last sees no versions
 
@@ -34,15 +35,13 @@ class Base(nn.Module):
 class FourierBase(Base):
     """Linear heads on random Fourier features of the Gaussian kernel, γ chosen by alignment.
 
-    Trials differ in frequencies and starting weights. Cosines and sines have amplitude 1, as in
-    the authors' code: with features of norm 1 the paper's rate would hardly learn in its 15
-    epochs.
+    Trials differ in frequencies and starting weights.
     """
 
-    def __init__(self, data: Dataset, features: int, trials: int, device: torch.device) -> None:
+    def __init__(self, data: Dataset, settings: Settings, device: torch.device) -> None:
         super().__init__()
-        self.trials, self.classes = trials, len(data.classes or ())
-        self.amplitude = (features / 2) ** 0.5
+        trials, features = settings.trials, settings.features
+        self.trials, self.classes, self.size = trials, len(data.classes or ()), settings.size
         first = FourierFeatures(features, seed=0)
         sample = torch.randperm(len(data), generator=torch.Generator().manual_seed(0))[:1000]
         x = data.batch(sample, device, torch.float32)
@@ -67,7 +66,7 @@ class FourierBase(Base):
         each = []
         for phi, weight in zip(self.maps, self.weight.unbind(), strict=True):
             with torch.no_grad():
-                features = phi(x).mul_(self.amplitude)
+                features = phi(x).mul_(self.size)
             each.append(features @ weight)
         return torch.stack(each, 1).unflatten(-1, (_MODELS, self.classes)).transpose(1, 2)
 

@@ -51,7 +51,9 @@ def versions(settings: Settings) -> int:
 def _setting(base: str, spec: str, settings: Settings) -> dict[str, Any]:
     shared = {k: v for k, v in asdict(settings).items() if k not in ("datasets", "features")}
     shared |= {"base": base, "augmentation": spec, "versions": versions(settings)}
-    return shared | ({"features": settings.features} if base == "rbf" else {})
+    shared |= {"distances": "of examples"}
+    of_features = {"features": settings.features, "size": settings.size}
+    return shared | (of_features if base == "rbf" else {})
 
 
 def compute(dataset: str, base: str, spec: str, settings: Settings, bench: Bench) -> dict[str, Any]:
@@ -59,7 +61,7 @@ def compute(dataset: str, base: str, spec: str, settings: Settings, bench: Bench
     images = bench.images(dataset)
     pool = Pool.of(images.train, parse(spec), versions(settings), bench.device)
     if base == "rbf":
-        models = FourierBase(images.train, settings.features, settings.trials, bench.device)
+        models = FourierBase(images.train, settings, bench.device)
         about = {"gamma": models.gamma}
     else:
         models = LeNetBase(images.train, settings.trials, bench.device)

@@ -38,7 +38,7 @@ OBJECTIVES: dict[str, Objective] = {
 
 def objectives(
     seen: Tensor, plain: Tensor, weights: Tensor, y: Tensor
-) -> tuple[Tensor, dict[str, Tensor]]:
+) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
     """Give the sum of all models' training losses, and all objectives at the model of g.
 
     The head is linear, so that the orbit of its outputs says all that the orbit of features does:
@@ -54,9 +54,10 @@ def objectives(
 
     Returns
     -------
-    loss, at_exact
-        One number; and the mean over the batch ``(trials,)`` of g itself (``"exact"``) and of each
-        other objective's difference from it, in double precision.
+    loss, differences, distances
+        One number; and the means over the batch ``(trials,)`` of g itself (``"exact"``) and of
+        each other objective's difference from it, and of the size of each example's difference,
+        in which differences of opposite sign do not cancel. In double precision.
     """
     b, trials, weights = len(y), plain.shape[2], weights.to(plain)
     labels = y.unsqueeze(1).expand(b, trials).flatten()
@@ -77,11 +78,12 @@ def objectives(
             name: objective(_as_it_is, orbit(0), labels, multinomial).double()
             for name, objective in OBJECTIVES.items()
         }
-        values = {
-            name: (value if name == "exact" else value - each["exact"]).view(b, trials).mean(0)
-            for name, value in each.items()
-        }
-    return torch.stack(losses).sum() / b, values
+        g = each["exact"]
+        apart = {name: (value - g).view(b, trials) for name, value in each.items()}
+        differences = {name: value.mean(0) for name, value in apart.items()}
+        differences["exact"] = g.view(b, trials).mean(0)
+        distances = {name: value.abs().mean(0) for name, value in apart.items()}
+    return torch.stack(losses).sum() / b, differences, distances
 
 
 def _as_it_is(output: Tensor) -> Tensor:
@@ -101,7 +103,8 @@ def train(
     -------
     found
         ``objective``: at the weights of the model that trains on g, the mean of g over an epoch
-        (``exact``) and the other objectives' differences from it. ``kl``, ``disagreement``,
+        (``exact``) and the other objectives' differences from it; ``distance``: the mean size of
+        such differences, example by example. ``kl``, ``disagreement``,
         ``accuracy``: of each model's test predictions after an epoch: KL(model of g ‖ model), the
         share of other classes, the share of right ones. All as lists by trial, each a list by
         epoch.
@@ -110,7 +113,7 @@ def train(
     dtype, fast = next(base.parameters()).dtype, device.type == "cuda"
     order = orders(len(pool.x), settings.batch, settings.epochs, 0, device)
     counter = torch.zeros(1, dtype=torch.int64, device=device)
-    sums = torch.zeros(len(OBJECTIVES), base.trials, dtype=torch.float64, device=device)
+    sums = torch.zeros(2, len(OBJECTIVES), base.trials, dtype=torch.float64, device=device)
     optimizer = torch.optim.SGD(
         base.parameters(), settings.rate, momentum=settings.momentum, fused=fast
     )
@@ -120,11 +123,11 @@ def train(
         counter.add_(1)
         versions = pool.versions[:, rows].flatten(0, 1).to(dtype) / 255
         seen, plain = base(versions, pool.x[rows].to(dtype) / 255)
-        loss, values = objectives(seen, plain, pool.weights, pool.y[rows])
+        loss, *both = objectives(seen, plain, pool.weights, pool.y[rows])
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        sums.add_(torch.stack(list(values.values())))
+        sums.add_(torch.stack([torch.stack(list(values.values())) for values in both]))
 
     per_epoch = len(order) // settings.epochs
     curve, tests = [], []
@@ -142,7 +145,7 @@ def train(
         values = torch.stack(curve).cpu()  # waits for the device
         found = {key: torch.stack([t[key] for t in tests]).cpu() for key in tests[0]}
         took = time.perf_counter() - started
-    named = {"objective": values, **found}
+    named = {"objective": values[:, 0], "distance": values[:, 1], **found}
     lists = {
         key: {name: _rounded(value[:, k].T) for k, name in enumerate(OBJECTIVES)}
         for key, value in named.items()

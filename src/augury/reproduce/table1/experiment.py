@@ -42,4 +42,5 @@ def _matters(dataset: str, settings: Settings, solver: str) -> dict[str, Any]:
     steps = ("rate", "momentum", "batch", "epochs")  # which the closed form does not take
     unused = ("datasets", *(steps if solver == "closed" else ()))
     plain = {name: value for name, value in asdict(settings).items() if name not in unused}
-    return plain | asdict(TASKS[dataset])
+    size = {} if solver == "closed" else {"size": settings.size}
+    return plain | size | asdict(TASKS[dataset])

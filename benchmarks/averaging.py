@@ -50,6 +50,7 @@ def kept_and_taken(dataset: str, settings: Settings, options) -> dict:
     images = Library(options.data, settings).images(dataset)
     parts = ways(settings.versions, few=options.quick)
     todo = list(dict.fromkeys(way for part in parts.values() for way in part))
+    todo = [way for way in todo if way.order <= options.order]
     if options.quick:
         todo = [way for way in todo if way.layer not in (2, 3)]
     said = set()
@@ -201,6 +202,7 @@ def main() -> None:
     parser.add_argument("--network", choices=["LeNet", "ResNet-18", "ViT"], help="steps of one")
     parser.add_argument("--versions", type=int, default=None)
     parser.add_argument("--out", type=Path, default=RESULTS, help="where results are written")
+    parser.add_argument("--order", type=int, choices=[1, 2], default=2, help="1: no second order")
     parser.add_argument("--trials", type=int, default=None)
     parser.add_argument("--examples", type=int, default=None, help="training images")
     parser.add_argument("--epochs", type=int, default=None)

@@ -1,4 +1,4 @@
-"""Write docs/reproduction.md from committed results of `augury reproduce`.
+"""Write docs/reproduced.md from committed results of `augury reproduce`.
 
     python benchmarks/reproduce_page.py
 
@@ -8,6 +8,7 @@ must have been computed with the same settings. A cell that two of them hold is 
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 from pathlib import Path
@@ -22,7 +23,7 @@ from augury.report.section import Section
 from augury.report.words import duration
 from augury.reproduce import WHATS
 from augury.reproduce.errata import ERRATA
-from augury.reproduce.run import sections
+from augury.reproduce.run import sections, settings_of
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "reproduce"
@@ -31,11 +32,9 @@ FIGURES = DOCS / "figures" / "reproduction"
 
 HEAD = """# The paper, reproduced
 
-`augury reproduce` computes the paper's table and figures with this implementation, at the settings
-of its appendix. This page is made from its committed results by `python
-benchmarks/reproduce_page.py`; a spread (±) is the standard deviation over trials unless said
-otherwise. With `--quick` the command takes minutes on a laptop; a run that was stopped goes on
-where it was.
+What `augury reproduce` (see [its page](reproduction.md)) computed at the settings of the paper's
+appendix. This page is made from committed results by `python benchmarks/reproduce_page.py`; a
+spread (±) is the standard deviation over trials unless said otherwise.
 """
 
 
@@ -57,6 +56,19 @@ def merged(paths: list[Path]) -> dict[str, Any]:
     }
 
 
+def missing(results: dict[str, Any]) -> str:
+    """Say what the paper's settings ask for and the results do not hold."""
+    found = {(cell["what"], cell["name"]) for cell in results["cells"]}
+    words = []
+    for what in WHATS:
+        planned = importlib.import_module(f"augury.reproduce.{what}").cells(settings_of(results))
+        names = [cell.name for cell in planned if (what, cell.name) not in found]
+        if names:
+            few = ", ".join(names) if len(names) < 4 else f"{len(names)} of {len(planned)} cells"
+            words.append(f"of {what}, {few}")
+    return "; ".join(words)
+
+
 def table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
     lines = [columns, tuple("---" for _ in columns), *rows]
     return ["| " + " | ".join(escape(text) if text != "---" else text for text in line) + " |"
@@ -74,7 +86,7 @@ def written(section: Section) -> list[str]:
         with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "augury", "font.size": 9}):
             plot_figure(plot).savefig(FIGURES / name, metadata={"Date": None})
         text += [f"![{escape(plot.title)}](figures/reproduction/{name})", ""]
-    for found in section.tables:
+    for found in (found for found in section.tables if found.rows):
         text += [f"**{escape(found.title)}**", "", *table(found.columns, list(found.rows)), ""]
     if section.differences:
         text += ["**Where we differ on purpose**", ""]
@@ -96,12 +108,14 @@ def main() -> None:
     times = [f"{name} {duration(took)}" for name, took in sorted(results["seconds"].items())]
     text = [HEAD, f"**{lead(verdicts)}**", ""]
     text += [f"Computed on {'; '.join(machines)}. Time in all: {', '.join(times)}.", ""]
+    if absent := missing(results):
+        text += [f"Not computed here: {absent}.", ""]
     for part in parts:
         text += written(part)
     text += ["## Where we differ from the paper on purpose", ""]
     text += [f"{d.number}. **{escape(d.title)}** ({d.what}). {escape(d.words)}" for d in ERRATA]
-    (DOCS / "reproduction.md").write_text("\n".join(text) + "\n", encoding="utf-8")
-    print(f"wrote {DOCS / 'reproduction.md'}")
+    (DOCS / "reproduced.md").write_text("\n".join(text) + "\n", encoding="utf-8")
+    print(f"wrote {DOCS / 'reproduced.md'}")
 
 
 if __name__ == "__main__":

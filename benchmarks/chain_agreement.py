@@ -20,58 +20,37 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import json
-import math
 from pathlib import Path
 
 import numpy as np
+import torch
 from sklearn.datasets import load_digits
-from sklearn.metrics import pairwise_distances_argmin
-from sklearn.neighbors import NearestNeighbors
+
+from augury.markov import enumerate_orbits
+from augury.reproduce.chain import CHAIN, Rule, neighbours
 
 HERE = Path(__file__).resolve().parent
 RESULT = HERE / "results" / "chain_agreement.json"
 FIGURE = HERE.parent / "docs" / "figures" / "chain_agreement.svg"
-CHAIN = "chain(pixel_shifts:8, quarter_turns:1)"
 STEPS = (1_000, 10_000, 100_000, 1_000_000)
 TRAIN, SEED, WALKS = 500, 0, 5
 
 
 def measure() -> dict:
-    from augury.markov import enumerate_orbits, walk
-
     x, y = load_digits(return_X_y=True)
     order = np.random.default_rng(SEED).permutation(len(y))
     x, y = x[order], y[order]
-    held, truth = x[TRAIN:], y[TRAIN:]
     orbits = enumerate_orbits(x[:TRAIN].reshape(-1, 1, 8, 8), CHAIN)
-    chain, states = orbits.chain, orbits.states.reshape(len(orbits.states), -1)
-    restart = np.zeros((chain.states, 10))
-    np.add.at(restart, (orbits.examples, y[:TRAIN]), 1 / TRAIN)
-    law = chain.solve(restart).x
-    label = law.argmax(1)
-    mixed = int(((law > 0).sum(1) > 1).sum())  # states that two classes reach: the label is drawn
-    nearest = pairwise_distances_argmin(held, states)
-    kernel = label[nearest]
+    rule = Rule.of(orbits, y[:TRAIN], x[TRAIN:], torch.device("cpu"))
+    chain = orbits.chain
     # generic digits have no symmetry, so g is the same at all their states
     g = float(chain.kernel().columns([0])[0, 0] / chain.kernel().pi0[0])
-    hit = law[nearest].sum(1) / g
+    hit = rule.law[rule.nearest].sum(1) / g
     rows = []
     for steps in STEPS:
-        one, many = [], []
-        k = math.ceil(steps**0.25)
-        for seed in range(WALKS):
-            visited, counts = np.unique(walk(chain, steps, seed), return_counts=True)
-            near = NearestNeighbors(n_neighbors=min(k, len(visited)), algorithm="brute")
-            found = near.fit(states[visited]).kneighbors(held, return_distance=False)
-            one.append(float((label[visited[found[:, 0]]] == kernel).mean()))
-            votes = np.zeros((len(held), 10))
-            left = np.full(len(held), k)
-            for column in found.T:  # the nearest states in turn, each with its visits, until k
-                taken = np.minimum(counts[column], left)
-                votes[np.arange(len(held)), label[visited[column]]] += taken
-                left -= taken
-            many.append(float((votes.argmax(1) == kernel).mean()))
+        one, many = zip(*(rule.agreement(steps, seed) for seed in range(WALKS)), strict=True)
         unseen = float(np.mean((1 - hit) ** (steps / (1 + chain.beta))))
+        k = neighbours(steps)
         rows.append({"steps": steps, "k": k, "one": one, "many": many, "unseen": unseen})
         print(
             f"N={steps:<9,} agreement: k=1 {np.mean(one):.4f}, k={k} {np.mean(many):.4f}; "
@@ -83,10 +62,11 @@ def measure() -> dict:
         "command": "python benchmarks/chain_agreement.py",
         "chain": CHAIN,
         "examples": TRAIN,
-        "held_out": len(held),
+        "held_out": len(y) - TRAIN,
         "states": chain.states,
-        "states_of_two_classes": mixed,
-        "kernel_accuracy": float((kernel == truth).mean()),
+        # the label of a state that two classes reach is drawn
+        "states_of_two_classes": int(((rule.law > 0).sum(1) > 1).sum()),
+        "kernel_accuracy": float((rule.said == y[TRAIN:]).mean()),
         "seed": SEED,
         "walk_seeds": list(range(WALKS)),
         "versions": {name: importlib.metadata.version(name) for name in packages},

@@ -9,12 +9,14 @@ neighbour and with a k that grows as the theorem asks.
 from __future__ import annotations
 
 import math
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from augury.markov import enumerate_orbits, walk
 from augury.markov.chain import FiniteChain
@@ -92,32 +94,77 @@ def _theory(bench: Bench, size: int) -> dict[str, Any]:
 
 def _agreement(bench: Bench, size: int, steps: int, walks: int) -> dict[str, Any]:
     """Classify held-out digits by neighbours among N steps, for each walk, and by the kernel."""
-    orbits, y, held = _orbits(bench, size)
-    chain, states = orbits.chain, torch.from_numpy(orbits.states).flatten(1)
-    classes = int(y.max()) + 1
-    restart = np.zeros((chain.states, classes))
-    np.add.at(restart, (orbits.examples, y), 1 / len(y))
-    label = chain.solve(restart).x.argmax(1)
-    # exact, not by products: many states are equally near, and rounding must not choose
-    apart = torch.cdist(
-        torch.from_numpy(held).to(bench.device, torch.float64),
-        states.to(bench.device, torch.float64),
-        compute_mode="donot_use_mm_for_euclid_dist",
-    )
-    kernel = label[apart.argmin(1).cpu().numpy()]
-    truth = bench.images("digits").test.y.numpy()
-    k = math.ceil(steps**0.25)
+    rule = Rule.of(*_orbits(bench, size), bench.device)
     one, many = [], []
     for seed in range(walks):
         bench.tick(seed / walks, f"walk {seed + 1}")
-        counts = np.bincount(walk(chain, steps, seed), minlength=chain.states)
-        seen = torch.from_numpy(counts > 0).to(bench.device)
-        near = apart.masked_fill(~seen, math.inf).topk(min(k, int(seen.sum())), largest=False)
+        shares = rule.agreement(steps, seed)
+        one.append(shares[0])
+        many.append(shares[1])
+    truth = bench.images("digits").test.y.numpy()
+    accuracy = float((rule.said == truth).mean())
+    return {
+        "k": neighbours(steps),
+        "one": one,
+        "many": many,
+        "kernel_accuracy": accuracy,
+        "held": len(truth),
+    }
+
+
+def neighbours(steps: int) -> int:
+    """Give a number of neighbours that grows with the steps, as the theorem asks: ⌈N^¼⌉."""
+    return math.ceil(steps**0.25)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The kernel classifier, which is the Bayes rule on the stationary law.
+
+    Attributes
+    ----------
+    chain, law
+        Its states' share of the stationary law, by class: ``(states, C)``.
+    apart
+        Distances of held-out examples from all states: ``(examples, states)``.
+    """
+
+    chain: FiniteChain
+    law: np.ndarray
+    apart: Tensor
+
+    @classmethod
+    def of(cls, orbits: Orbits, y: np.ndarray, held: np.ndarray, device: torch.device) -> Rule:
+        """Solve for the law of enumerated orbits with these labels."""
+        restart = np.zeros((orbits.chain.states, int(y.max()) + 1))
+        np.add.at(restart, (orbits.examples, y), 1 / len(y))
+        # exact, not by products: many states are equally near, and rounding must not choose
+        apart = torch.cdist(
+            torch.from_numpy(held).to(device, torch.float64),
+            torch.from_numpy(orbits.states).flatten(1).to(device, torch.float64),
+            compute_mode="donot_use_mm_for_euclid_dist",
+        )
+        return cls(orbits.chain, orbits.chain.solve(restart).x, apart)
+
+    @cached_property
+    def nearest(self) -> np.ndarray:
+        """The state nearest to each held-out example."""
+        return self.apart.argmin(1).cpu().numpy()
+
+    @cached_property
+    def said(self) -> np.ndarray:
+        """The class of each held-out example."""
+        return self.law.argmax(1)[self.nearest]
+
+    def agreement(self, steps: int, seed: int) -> tuple[float, float]:
+        """Give the share on which neighbours among a walk's steps agree: one, and `neighbours`."""
+        k, label = neighbours(steps), self.law.argmax(1)
+        counts = np.bincount(walk(self.chain, steps, seed), minlength=self.chain.states)
+        seen = torch.from_numpy(counts > 0).to(self.apart.device)
+        near = self.apart.masked_fill(~seen, math.inf).topk(min(k, int(seen.sum())), largest=False)
         found = near.indices.cpu().numpy()
-        one.append(float((label[found[:, 0]] == kernel).mean()))
-        many.append(float((_vote(label[found], counts[found], k, classes) == kernel).mean()))
-    accuracy = float((kernel == truth).mean())
-    return {"k": k, "one": one, "many": many, "kernel_accuracy": accuracy, "held": len(held)}
+        votes = _vote(label[found], counts[found], k, self.law.shape[1])
+        return float((label[found[:, 0]] == self.said).mean()), float((votes == self.said).mean())
 
 
 def _vote(labels: np.ndarray, weights: np.ndarray, k: int, classes: int) -> np.ndarray:

@@ -14,10 +14,10 @@ from augury.augmentations.base import Augmentation, Params, number
 from augury.augmentations.combine import (
     Mixture,
     Then,
-    _bracket,
     _Composite,
-    _flatten,
-    _take,
+    bracket,
+    flatten_params,
+    take_params,
 )
 from augury.errors import AuguryError
 from augury.rng import Rng
@@ -87,17 +87,17 @@ class Chain(_Composite):
         shared = params[0][0].shape[1] == 1  # then a row is a version of all examples, else of one
         out = x.expand(n, *x.shape[1:]).clone()
         if not shared:
-            out, params = out.flatten(0, 1).unsqueeze(1), _flatten(params, n, b)
+            out, params = out.flatten(0, 1).unsqueeze(1), flatten_params(params, n, b)
         for choice, *step in params:
             for k, (part, p) in enumerate(zip(self.parts, step, strict=True)):
                 rows = (choice.squeeze(1) == k).nonzero().squeeze(1)
                 if len(rows):
-                    out[rows] = part.apply(out[rows], _take(p, rows))
+                    out[rows] = part.apply(out[rows], take_params(p, rows))
         return out if shared else out.squeeze(1).unflatten(0, (n, b))
 
     def __repr__(self) -> str:
         shown = (
-            f"{_bracket(part, Then, Mixture)}:{number(rate)}"
+            f"{bracket(part, Then, Mixture)}:{number(rate)}"
             for part, rate in zip(self.parts, self.rates, strict=True)
         )
         return f"chain({', '.join(shown)})"

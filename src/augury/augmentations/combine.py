@@ -64,7 +64,7 @@ class Then(_Composite):
         return x
 
     def __repr__(self) -> str:
-        return " >> ".join(_bracket(part, Mixture) for part in self.parts)
+        return " >> ".join(bracket(part, Mixture) for part in self.parts)
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,7 +91,7 @@ class Power(_Composite):
         return Then(self.parts).apply(x, params)
 
     def __repr__(self) -> str:
-        return f"{_bracket(self.base, Then, Mixture, Power)} ** {self.times}"
+        return f"{bracket(self.base, Then, Mixture, Power)} ** {self.times}"
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class Mixture(_Composite):
             x = x.expand(n, *x.shape[1:])
             return self._route(which, lambda rows: x[rows], rest, lambda out: out)
         flat_x = x.expand(n, *x.shape[1:]).flatten(0, 1)
-        rest = [_flatten(p, n, b) for p in rest]
+        rest = [flatten_params(p, n, b) for p in rest]
         out = self._route(choice.flatten(), lambda rows: flat_x[rows].unsqueeze(1), rest, _drop)
         return out.unflatten(0, (n, b))
 
@@ -174,19 +174,19 @@ class Mixture(_Composite):
             rows = (which == k).nonzero().squeeze(1)
             if len(rows):
                 order.append(rows)
-                pieces.append(finish(part.apply(pick(rows), _take(p, rows))))
+                pieces.append(finish(part.apply(pick(rows), take_params(p, rows))))
         return torch.cat(pieces)[torch.cat(order).argsort()]
 
     def __repr__(self) -> str:
         if len(set(self.weights)) == 1:
             return " | ".join(repr(part) for part in self.parts)
         return " | ".join(
-            f"{number(w)}*{_bracket(part, Then, Mixture)}"
+            f"{number(w)}*{bracket(part, Then, Mixture)}"
             for w, part in zip(self.weights, self.parts, strict=True)
         )
 
 
-def _bracket(part: Augmentation, *looser: type) -> str:
+def bracket(part: Augmentation, *looser: type) -> str:
     return f"({part})" if isinstance(part, looser) else repr(part)
 
 
@@ -194,7 +194,9 @@ def _product(rules: list[Nodes]) -> Nodes:
     """Join rules of independent parts: every combination, weights multiplied."""
     picks = list(itertools.product(*(range(len(rule.weights)) for rule in rules)))
     columns = list(zip(*picks, strict=True))
-    params = tuple(_take(r.params, torch.tensor(c)) for r, c in zip(rules, columns, strict=True))
+    params = tuple(
+        take_params(r.params, torch.tensor(c)) for r, c in zip(rules, columns, strict=True)
+    )
     weights = torch.stack([r.weights[list(c)] for r, c in zip(rules, columns, strict=True)]).prod(0)
     return Nodes(params, weights)
 
@@ -206,23 +208,23 @@ def _union(rules: list[Nodes], probabilities: Tensor) -> Nodes:
     for rule, size in zip(rules, sizes, strict=True):
         index = torch.zeros(total, dtype=torch.int64)
         index[start : start + size] = torch.arange(size)
-        columns.append(_take(rule.params, index))
+        columns.append(take_params(rule.params, index))
         start += size
     choice = torch.repeat_interleave(torch.arange(len(rules)), torch.tensor(sizes)).unsqueeze(1)
     weights = torch.cat([p * r.weights for p, r in zip(probabilities, rules, strict=True)])
     return Nodes((choice, *columns), weights)
 
 
-def _take(params: Params, index: Tensor) -> Params:
+def take_params(params: Params, index: Tensor) -> Params:
     if isinstance(params, tuple):
-        return tuple(_take(p, index) for p in params)
+        return tuple(take_params(p, index) for p in params)
     return params[index]
 
 
-def _flatten(params: Params, n: int, b: int) -> Params:
+def flatten_params(params: Params, n: int, b: int) -> Params:
     """Bring ``(n, b or 1, ...)`` to ``(n * b, 1, ...)``: a version of one example each."""
     if isinstance(params, tuple):
-        return tuple(_flatten(p, n, b) for p in params)
+        return tuple(flatten_params(p, n, b) for p in params)
     return params.expand(n, b, *params.shape[2:]).flatten(0, 1).unsqueeze(1)
 
 

@@ -13,8 +13,7 @@ from matplotlib.figure import Figure
 
 from augury.report.heat import LEVELS, HeatMap, heat_map
 from augury.report.intervals import Chart, Interval, interval_chart
-from augury.report.markdown import _table as table
-from augury.report.markdown import block, code, escape
+from augury.report.markdown import block, code, escape, table
 from augury.report.page import render_page
 from augury.report.words import INTERVAL, count, duration, listed
 

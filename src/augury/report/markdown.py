@@ -29,7 +29,7 @@ def to_markdown(result: Ranking) -> str:
         "## Ready to paste",
         _paste(result),
         "## How it was computed",
-        _table(["", ""], [[escape(n), escape(value)] for n, value in ranking.facts(result)]),
+        table(["", ""], [[escape(n), escape(value)] for n, value in ranking.facts(result)]),
     ]
     return ("\n\n".join(parts) + "\n").encode("utf-8", "replace").decode()
 
@@ -53,7 +53,7 @@ def block(text: str) -> str:
     return f"{fence}\n{text}\n{fence}"
 
 
-def _table(header: list[str], rows: list[list[str]], right: int = 0) -> str:
+def table(header: list[str], rows: list[list[str]], right: int = 0) -> str:
     """Write a table; its last `right` columns are numbers and stand to the right."""
     rule = ["---"] * (len(header) - right) + ["--:"] * right
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [header, rule, *rows])
@@ -83,7 +83,7 @@ def _classes(result: Ranking) -> str:
         for row in result.rows
         if row.per_class
     ]
-    return _table(["candidate", *map(escape, names)], rows, right=len(names))
+    return table(["candidate", *map(escape, names)], rows, right=len(names))
 
 
 def _rows(result: Ranking) -> str:
@@ -103,7 +103,7 @@ def _rows(result: Ranking) -> str:
     ]
     rows.append(["", "no augmentation", "", "", "", unit.plain(result.baseline.score)])
     header = ["rank", "candidate", "verdict", "gain", INTERVAL, escape(result.score)]
-    return _table(header, rows, right=3)
+    return table(header, rows, right=3)
 
 
 def _paste(result: Ranking) -> str:

@@ -187,6 +187,7 @@ class Mixture(_Composite):
 
 
 def bracket(part: Augmentation, *looser: type) -> str:
+    """Write a part, in brackets if it binds less than what it stands in."""
     return f"({part})" if isinstance(part, looser) else repr(part)
 
 
@@ -216,6 +217,7 @@ def _union(rules: list[Nodes], probabilities: Tensor) -> Nodes:
 
 
 def take_params(params: Params, index: Tensor) -> Params:
+    """Give the rows of parameters at an index, of all parts."""
     if isinstance(params, tuple):
         return tuple(take_params(p, index) for p in params)
     return params[index]

@@ -54,11 +54,14 @@ def curve(
     settings: Settings,
     device: torch.device,
     tick: Callable[[float, str], None],
+    *,
+    falling: bool = False,
 ) -> dict[str, Any]:
     """Train in each way, the first of which is full augmentation, that others are compared with.
 
     Every way has the same starts and the same batches. The time is that of the training steps,
-    from the gathering of versions, which are made once, to the optimiser's step.
+    from the gathering of versions, which are made once, to the optimiser's step. With `falling`
+    the rate goes down to 0 along a line; the paper's stays, and the last steps' noise with it.
 
     Returns
     -------
@@ -78,7 +81,7 @@ def curve(
         n = way.n or chosen[0].n
         if n not in pools:
             pools[n] = Pool.of(images.train, parse(AUGMENTATION), n, device)
-        model, seconds = train(way, pools[n], settings, part)
+        model, seconds = train(way, pools[n], settings, part, falling=falling)
         logs = predictions(model, images.test)
         full = logs if full is None else full
         kl = (full.exp() * (full - logs)).sum(-1).mean(0)
@@ -101,6 +104,8 @@ def train(
     settings: Settings,
     tick: Callable[[float], None],
     dtype: torch.dtype = torch.float32,
+    *,
+    falling: bool = False,
 ) -> tuple[LeNets, float]:
     """Train `settings.trials` LeNets together by SGD; give them, and the seconds it took."""
     device, fast = pool.x.device, pool.x.is_cuda
@@ -111,12 +116,16 @@ def train(
     order = orders(len(pool.x), settings.batch, settings.epochs, 0, device)
     keys = Rng(0, torch.arange(order.numel(), device=device)).keys.view_as(order)
     counter = torch.zeros(1, dtype=torch.int64, device=device)
-    optimizer = torch.optim.SGD(
-        model.parameters(), settings.rate, momentum=settings.momentum, fused=fast
-    )
+    rates = torch.full((len(order),), settings.rate, device=device)
+    if falling:
+        rates *= torch.arange(len(order), 0, -1, device=device) / len(order)
+    # a tensor, so that a recorded step can change it
+    rate = torch.tensor(settings.rate, device=device)
+    optimizer = torch.optim.SGD(model.parameters(), rate, momentum=settings.momentum, fused=fast)
 
     def step() -> None:
         rows, draws = (t.index_select(0, counter).squeeze(0) for t in (order, keys))
+        rate.copy_(rates.index_select(0, counter).squeeze(0))
         counter.add_(1)
         x = pool.x[rows].to(dtype) / 255 if way.n == 0 else torch.empty(0)
         versions = pool.versions[:, rows].to(dtype) / 255 if way.n else x

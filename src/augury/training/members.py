@@ -131,7 +131,9 @@ def run_members(net: Grouped, data: Dataset, rows: Sequence[Tensor]) -> Tensor:
 
 
 def _precision(device: torch.device) -> contextlib.AbstractContextManager:
-    return torch.autocast(device.type, torch.bfloat16, enabled=has_bfloat16(device))
+    """Use bfloat16 on a GPU that has it; a CPU's float32, so that all of them say the same."""
+    short = device.type == "cuda" and has_bfloat16(device)
+    return torch.autocast(device.type, torch.bfloat16, enabled=short)
 
 
 def _batches(

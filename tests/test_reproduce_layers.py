@@ -71,16 +71,19 @@ def test_members_average_as_they_would_alone(way, dense):
         torch.testing.assert_close(joined.conv2.weight.grad[k], grad, rtol=0, atol=1e-10)
 
 
+@pytest.mark.parametrize("falling", [False, True])
 @pytest.mark.parametrize("way", [Way("none", 0), Way("layer 1, order 1", 4, 1)])
-def test_training_together_is_training_alone(way):
+def test_training_together_is_training_alone(way, falling):
     data = pictures(24, 0)
     pool = Pool.of(data, parse(AUGMENTATION), 4, CPU)
-    model, seconds = train(way, pool, TINY, lambda share: None, torch.float64)
+    model, seconds = train(way, pool, TINY, lambda share: None, torch.float64, falling=falling)
     assert seconds > 0
     for k in range(2):
         net = seeded(lambda: lenet(1, 12, 3), k).double()
         optimizer = torch.optim.SGD(net.parameters(), 0.1, momentum=0.9)
-        for rows in orders(24, 8, 1, 0, CPU):
+        for k_step, rows in enumerate(orders(24, 8, 1, 0, CPU)):
+            if falling:
+                optimizer.param_groups[0]["lr"] = 0.1 * (1 - k_step / 3)
             versions = pool.versions[:, rows].double() / 255
             x, weights = data.x[rows].double() / 255, pool.weights.double()
             optimizer.zero_grad()

@@ -116,11 +116,11 @@ def train(
     order = orders(len(pool.x), settings.batch, settings.epochs, 0, device)
     keys = Rng(0, torch.arange(order.numel(), device=device)).keys.view_as(order)
     counter = torch.zeros(1, dtype=torch.int64, device=device)
-    rates = torch.full((len(order),), settings.rate, device=device)
+    rates = torch.full((len(order),), settings.rate, dtype=dtype, device=device)
     if falling:
         rates *= torch.arange(len(order), 0, -1, device=device) / len(order)
     # a tensor, so that a recorded step can change it
-    rate = torch.tensor(settings.rate, device=device)
+    rate = torch.tensor(settings.rate, dtype=dtype, device=device)
     optimizer = torch.optim.SGD(model.parameters(), rate, momentum=settings.momentum, fused=fast)
 
     def step() -> None:

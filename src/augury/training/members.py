@@ -84,11 +84,10 @@ def train_members(
     example is given a new version every time it is seen.
     """
     device = next(net.parameters()).device
-    fast = device.type == "cuda"
     if data.kind == "image":
         net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch types it for tensors alone
     optimizer = torch.optim.AdamW(
-        net.parameters(), protocol.rate, weight_decay=protocol.decay, fused=fast
+        net.parameters(), protocol.rate, weight_decay=protocol.decay, fused=True
     )
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimizer, protocol.rate, total_steps=protocol.steps

@@ -95,7 +95,8 @@ def main() -> None:
         about = f"| {row['data']} | {row['network']} | {row['score']} | "
         text.append(about + " | ".join(cell(row, k) for k in keys) + " |")
     text += ["", "## Means over the data sets, five-layer CNN\n"]
-    text += ["| score | spearman | signs | regret@3 |", "| --- | --- | --- | --- |"]
+    text += ["| score | spearman | signs | regret@3 | data sets |"]
+    text += ["| --- | --- | --- | --- | --- |"]
     for score in scores:
         own = [row for row in rows if row["score"] == score and row["network"] == "cnn"]
         means = (
@@ -103,7 +104,7 @@ def main() -> None:
             np.mean([row["signs"] for row in own]),
             np.mean([row["regret@3"] for row in own]),
         )
-        text.append(f"| {score} | " + " | ".join(f"{m:.2f}" for m in means) + " |")
+        text.append(f"| {score} | " + " | ".join(f"{m:.2f}" for m in means) + f" | {len(own)} |")
     mixed = any(MIXTURE in found["truth"]["cnn"]["accuracy"] for found in results)
     text += ["", "![The other scores and rivals](figures/prediction_others.svg)\n"]
     harmful = sum(row.get("top three called harmful", 0) for row in rows)

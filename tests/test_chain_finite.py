@@ -196,7 +196,7 @@ def test_bad_input_is_said_in_one_line(matrices, rates, restart, message):
 def test_bad_questions_are_said_in_one_line():
     chain = FiniteChain([HALF], [1], [1, 0])
     with pytest.raises(AuguryError, match="method='qr': expected one of auto, cg, series, direct"):
-        chain.solve(chain.rho, method="qr")  # type: ignore[arg-type]
+        chain.solve(chain.rho, method="qr")  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(AuguryError, match="expected 2 rows, one a state; got shape"):
         chain.solve(np.ones(3))
     with pytest.raises(AuguryError, match="how='magic': expected one of metropolis, footnote"):

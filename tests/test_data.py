@@ -324,7 +324,7 @@ def test_torch_datasets_and_lists_of_pairs() -> None:
         data = as_dataset(given_as)
         assert torch.equal(data.x, expected.x)
         assert torch.equal(data.y, expected.y)
-    part = as_dataset(Subset(Pictures(), [0, 1, 2, 3, 9, 8]))  # type: ignore[arg-type]
+    part = as_dataset(Subset(Pictures(), [0, 1, 2, 3, 9, 8]))  # type: ignore[arg-type]  # as torch types it
     assert part.y.tolist() == [0, 1, 0, 1, 1, 0]
     assert part.classes == ("cat", "dog")
     np.testing.assert_array_equal(part.x[4, 0].numpy(), Pictures().all[9])
@@ -333,7 +333,7 @@ def test_torch_datasets_and_lists_of_pairs() -> None:
 def test_refused_datasets() -> None:
     refused("example 3|(5,)|(4,)", as_dataset, [(np.ones(4 + (i == 3)), i % 2) for i in range(6)])
     refused("empty dataset", as_dataset, Pictures(0))
-    refused("item 0|dict|(x, y)", as_dataset, torch.utils.data.Subset([{"x": 1}], [0]))  # type: ignore
+    refused("item 0|dict|(x, y)", as_dataset, torch.utils.data.Subset([{"x": 1}], [0]))  # type: ignore  # wrong on purpose
     refused("example 0|str|Pillow", as_dataset, [("a.png", 0), ("b.png", 1)])
     refused("labels are missing", as_dataset, [[1.0, 2.0], [3.0, 4.0]])
     pairs = [(np.full(3, np.nan if i > 6 else i), i % 2) for i in range(10)]

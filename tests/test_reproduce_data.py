@@ -76,13 +76,13 @@ def test_archives_are_found(tmp_path: Path) -> None:
     shapes = {"mnist": (28, 28), "cifar10": (32, 32, 3)}
     for name, shape in shapes.items():
         arrays = _arrays(shape)
-        np.savez(tmp_path / f"{name}.npz", **arrays)  # type: ignore[arg-type]
+        np.savez(tmp_path / f"{name}.npz", **arrays)  # type: ignore[arg-type]  # as numpy types it
         _check(Library(tmp_path, PAPER), name, arrays)
 
 
 def test_mammograms_are_found_by_either_name(tmp_path: Path) -> None:
     arrays = _arrays((64, 64))
-    np.savez(tmp_path / "cbis_ddsm_mass_64.npz", **arrays)  # type: ignore[arg-type]
+    np.savez(tmp_path / "cbis_ddsm_mass_64.npz", **arrays)  # type: ignore[arg-type]  # as numpy types it
     _check(Library(tmp_path, PAPER), "mammograms", arrays)
 
 
@@ -105,7 +105,7 @@ def test_cifar_batches_are_found(tmp_path: Path) -> None:
 
 
 def test_settings_say_how_many_examples(tmp_path: Path) -> None:
-    np.savez(tmp_path / "mnist.npz", **_arrays((28, 28), 200, 100))  # type: ignore[arg-type]
+    np.savez(tmp_path / "mnist.npz", **_arrays((28, 28), 200, 100))  # type: ignore[arg-type]  # as numpy types it
     images = Library(tmp_path, replace(QUICK, examples=50, tests=20)).images("mnist")
     assert (len(images.train), len(images.test)) == (50, 20)
     assert set(images.train.y.tolist()) == set(range(10))
@@ -225,6 +225,6 @@ def test_a_run_fetches_what_is_missing_and_goes_on_without_what_it_cannot_get(
     )
     assert asked == ["mnist", "cifar10"]  # the mammograms have no address
     assert said[1] == "cannot download mnist"
-    np.savez(tmp_path / "mnist.npz", **_arrays((28, 28)))  # type: ignore[arg-type]
+    np.savez(tmp_path / "mnist.npz", **_arrays((28, 28)))  # type: ignore[arg-type]  # as numpy types it
     run.reproduce((), out=tmp_path / "out", data=tmp_path, settings=PAPER, fetch=True)
     assert asked == ["mnist", "cifar10", "cifar10"]

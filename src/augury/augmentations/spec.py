@@ -62,7 +62,7 @@ _TOKEN = re.compile(
 def signature(family: type[Augmentation]) -> str:
     """Write a family with its parameters and defaults: ``scaling(low=0.9, high=1.1)``."""
     fields = dataclasses.fields(family)  # type: ignore[arg-type]  # families are dataclasses
-    shown = ", ".join(f"{f.name}={number(f.default)}" for f in fields)  # type: ignore[arg-type]
+    shown = ", ".join(f"{f.name}={number(f.default)}" for f in fields)  # type: ignore[arg-type]  # numbers all
     return f"{family.__name__}({shown})" if shown else family.__name__
 
 

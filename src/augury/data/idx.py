@@ -62,7 +62,7 @@ def read_idx(path: Path) -> np.ndarray:
 def _plain(raw: IO[bytes]) -> IO[bytes]:
     start = raw.read(2)
     raw.seek(0)
-    return gzip.GzipFile(fileobj=raw) if start == _GZIP else raw  # type: ignore[return-value]
+    return gzip.GzipFile(fileobj=raw) if start == _GZIP else raw  # type: ignore[return-value]  # a file to read from, both
 
 
 def _read(stream: IO[bytes], path: Path) -> np.ndarray:

@@ -241,7 +241,7 @@ class KernelModel(BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle from the CPU, so that a machine without the device can read it."""
-        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
+        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]  # scikit-learn leaves it untyped
         for name in ("_weights", "_bias"):
             if name in state:
                 state[name] = state[name].cpu()

@@ -167,7 +167,7 @@ def _versions(
         x = train.batch(part, device, torch.float32)
         made = drawn.views(x, n, Rng(0, part.to(device)))
         versions[part[0] : part[-1] + 1] = made.flatten(2).transpose(0, 1)
-    omega = torch.stack([psi.phi.frequencies.mT for psi in maps])  # type: ignore[union-attr]
+    omega = torch.stack([psi.phi.frequencies.mT for psi in maps])  # type: ignore[union-attr]  # fitted, so they have some
 
     def make(index: Tensor) -> Tensor:
         return waves(versions[index].flatten(1, 2), omega, settings)

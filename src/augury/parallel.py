@@ -57,7 +57,7 @@ def _keep_memory() -> None:
     """Ask the C library to keep freed memory of up to half a GiB for what comes next.
 
     Training asks for the same few megabytes at each step. Left alone, glibc gives them back to the
-    system in between, and a third of the time goes into page faults.
+    system in between, and a fifth of the time goes into page faults.
     """
     if sys.platform != "linux":
         return

@@ -142,10 +142,12 @@ class Averaging:
         fixed = self.rule and _rule(augmentation, self.n, x.device) is not None
         chance = not fixed or (self.order == 2 and self.directions is not None)
         rng = _rng(seed, index, x) if chance else None
-        versions = weights = None
+        mean = None
         if fixed and (self.layer, self.order, self.groups) == (INPUT, 1, 1):
-            versions, weights = _mean_version(augmentation, x, self.n)
-        if versions is None or weights is None:
+            mean = _mean_version(augmentation, x, self.n)
+        if mean is not None:
+            versions, weights = mean.unsqueeze(0), x.new_ones(1)
+        else:
             versions, weights = versions_of(augmentation, x, self.n, rng, self.rule)
         return self._losses(model, versions, weights, x, y, loss, rng)
 
@@ -233,21 +235,18 @@ def _rule(augmentation: Augmentation, n: int, device: torch.device) -> Nodes | N
         return rule and Nodes(to_device(rule.params, device), rule.weights.to(device))
 
 
-def _mean_version(
-    augmentation: Augmentation, x: Tensor, n: int
-) -> tuple[Tensor, Tensor] | tuple[None, None]:
-    """Give the mean version, alone, of small images under a rule of linear maps: it is linear too.
+def _mean_version(augmentation: Augmentation, x: Tensor, n: int) -> Tensor | None:
+    """Give the mean version of small images under a rule of linear maps: it is linear too.
 
     One product in place of n versions and their mean.
     """
     shape = tuple(x.shape[1:])
     if not augmentation.linear or math.prod(shape) > _SMALL or x.dtype in SHORT:
-        return None, None
+        return None
     augmentation.check(shape)
     matrix = _mean_map(augmentation, n, shape, x.dtype, x.device)
     with torch.autocast(x.device.type, enabled=False):
-        mean = (x.flatten(1) @ matrix).view(1, *x.shape)
-    return mean, x.new_ones(1)
+        return (x.flatten(1) @ matrix).view_as(x)
 
 
 _SMALL = 1024  # values of an example whose mean version is one product

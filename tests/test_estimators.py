@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -30,6 +32,8 @@ from augury.estimators import (
     save_model,
 )
 from augury.rng import Rng
+from augury.solvers import solve_ridge
+from augury.solvers.gram import accumulate
 
 IMAGE = (1, 8, 8)
 EXACT = {"features": 64, "precision": "float64", "device": "cpu"}
@@ -135,6 +139,32 @@ def test_short_products_change_little(digits, augmentation, tmp_path):
     short.save(tmp_path / "model")
     again = AugmentedKernelClassifier.load(tmp_path / "model", device="cpu")
     np.testing.assert_array_equal(again.predict(digits[2]), short.predict(digits[2]))
+
+
+def test_sums_that_tensor_cores_made_too_rough_are_made_again(digits, monkeypatch):
+    seen = []
+
+    def rough_on_tensor_cores(*args, **options):
+        sums, how = accumulate(*args, **options), torch.get_float32_matmul_precision()
+        seen.append(how)
+        if how != "high":
+            return sums
+        noise = torch.randn(sums.gram.shape, generator=torch.Generator().manual_seed(0))
+        return dataclasses.replace(sums, gram=sums.gram + 1e-3 * (noise + noise.mT))
+
+    monkeypatch.setattr("augury.solvers.ridge.accumulate", rough_on_tensor_cores)
+    monkeypatch.setattr("augury.solvers.ridge._SMALL", 1)
+    monkeypatch.setattr(
+        "augury.estimators.kernel.solve_ridge", partial(solve_ridge, method="cholesky")
+    )
+    options = {"ridge": 1e-4, "gamma": 0.1, "features": 256}
+    found = fitted(digits, precision="tf32", **options)
+    assert seen == ["high", "highest"]
+    assert found.ridge_ == 1e-4
+    whole = fitted(digits, precision="float32", **options)
+    np.testing.assert_allclose(
+        found.decision_function(digits[2]), whole.decision_function(digits[2]), atol=1e-4
+    )
 
 
 def test_first_order_is_ridge_regression_on_the_transformers_features(digits):

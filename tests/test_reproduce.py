@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import types
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -168,3 +169,18 @@ def test_a_cell_can_have_numpy_free_json_only(
     with pytest.raises(TypeError, match="not JSON serializable"):
         go(tmp_path)
     assert not list((tmp_path / "out/cells").rglob("*.json"))
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_warning_is_a_line_and_said_once(
+    tmp_path: Path, experiment: types.SimpleNamespace
+) -> None:
+    def work(bench: Bench) -> dict[str, Any]:
+        for _ in range(3):
+            warnings.warn("products are\nrough", UserWarning, stacklevel=1)
+        return {"value": [1.0]}
+
+    experiment.list = [_cell(work=work)]
+    outcome, said = go(tmp_path)
+    assert said == ["chain a: products are rough"]
+    assert outcome.computed == 1

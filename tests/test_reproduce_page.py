@@ -59,7 +59,7 @@ def make_page() -> str:
 
 def test_claims_stand_with_their_verdicts() -> None:
     page = make_page()
-    assert "Of 4 claims of the paper, 1 holds, 1 holds weaker, 1 does not hold and 1 could" in page
+    assert "Of 4 claims, 1 holds, 1 holds weaker, 1 does not hold and 1 could" in page
     assert "It is &lt;b&gt;so&lt;/b&gt;" in page
     assert re.search(r'<span class="verdict hurts">does not hold</span>', page)
     assert "These are not the paper's settings" in page.replace("&#39;", "'")
@@ -74,10 +74,8 @@ def test_times_are_marked_and_nothing_else_is() -> None:
 
 
 def test_the_lead_counts() -> None:
-    assert lead([]) == "No claim of the paper was looked at."
-    assert lead(["holds"] * 3 + ["does not hold"]) == (
-        "Of 4 claims of the paper, 3 hold and 1 does not hold."
-    )
+    assert lead([]) == "No claim was looked at."
+    assert lead(["holds"] * 3 + ["does not hold"]) == ("Of 4 claims, 3 hold and 1 does not hold.")
 
 
 def test_all_nine_differences_are_told() -> None:

@@ -177,3 +177,19 @@ def test_the_section_shows_what_there_is():
     assert len({len(row) for table in made.tables for row in table.rows}) == 1
     assert made.plots[0].series[0].names[0] == "no augmentation"
     assert section({}, SMALL).plots == ()
+
+
+def test_a_gain_that_may_be_none_is_not_judged():
+    found = results()
+    found["mnist-traditional-descent"]["accuracy"] = [0.85, 0.99]
+    claims = section(found, replace(SMALL, datasets=("mnist",))).claims
+    assert [c.verdict for c in claims[:3]] == ["could not be checked"] * 2 + ["holds"]
+    assert "none to keep" in claims[1].ours
+
+
+def test_shares_and_times_have_their_spread():
+    found = results()
+    found["mnist-augmented-descent"] |= {"accuracy": [0.911, 0.919], "seconds": [1.0, 3.0]}
+    claims = section(found, replace(SMALL, datasets=("mnist",))).claims
+    assert claims[1].ours == "75 ± 20 %"
+    assert " ± " in claims[2].ours

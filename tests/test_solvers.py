@@ -17,7 +17,15 @@ from torch import nn
 
 from augury.objectives import exact, first_order, multinomial, second_order
 from augury.orbit import Orbit
-from augury.solvers import Batches, available_bytes, check_fits, descend, minimise, solve_ridge
+from augury.solvers import (
+    Batches,
+    RoughProducts,
+    available_bytes,
+    check_fits,
+    descend,
+    minimise,
+    solve_ridge,
+)
 from augury.solvers.gram import accumulate
 from augury.solvers.krylov import block_lanczos, cholesky_qr
 
@@ -140,22 +148,25 @@ def test_many_targets_are_solved_by_cholesky(monkeypatch):
     np.testing.assert_allclose(found.weights.numpy(), true, atol=1e-8)
 
 
+def roughly(*args, **options):
+    """Accumulate as a machine would that rounds too much."""
+    sums = accumulate(*args, **options)
+    noise = torch.randn(30, 30, generator=torch.Generator().manual_seed(1)).double()
+    gram = sums.gram.double() + 0.02 * (noise + noise.mT)
+    return dataclasses.replace(sums, gram=gram.to(sums.gram))
+
+
 @pytest.mark.parametrize("ridge", [1e-6, "gcv"])
 def test_rough_products_raise_the_penalty_and_say_so(monkeypatch, ridge):
     some = batches(*data(0, 40, 1, 30))
-
-    def rough(*args, **options):
-        sums = accumulate(*args, **options)
-        noise = torch.randn(30, 30, generator=torch.Generator().manual_seed(1)).double()
-        gram = sums.gram.double() + 0.02 * (noise + noise.mT)
-        return dataclasses.replace(sums, gram=gram.to(sums.gram))
-
-    monkeypatch.setattr("augury.solvers.ridge.accumulate", rough)
+    monkeypatch.setattr("augury.solvers.ridge.accumulate", roughly)
     monkeypatch.setattr("augury.solvers.ridge._SMALL", 1)
     with pytest.warns(ConvergenceWarning, match="raised to"):
         found = solve_ridge(some, ridge=ridge, method="cholesky")
     assert found.weights.isfinite().all()
     assert found.ridge > 1e-6
+    with pytest.raises(RoughProducts):
+        solve_ridge(some, ridge=ridge, method="cholesky", raising=False)
 
 
 def test_features_that_are_not_finite_are_refused(monkeypatch):

@@ -20,7 +20,15 @@ from augury.features import AugmentedFourier, FourierFeatures
 from augury.objectives import Loss, exact, first_order, second_order
 from augury.orbit import Orbit
 from augury.rng import Rng
-from augury.solvers import Batches, Ridge, available_bytes, check_fits, minimise, solve_ridge
+from augury.solvers import (
+    Batches,
+    Ridge,
+    RoughProducts,
+    available_bytes,
+    check_fits,
+    minimise,
+    solve_ridge,
+)
 from augury.solvers.memory import GIB
 from augury.solvers.ridge import Ridges
 
@@ -137,8 +145,13 @@ class KernelModel(BaseEstimator):
         if like.is_cuda and x.nbytes < room / 2:
             x, room = x.to(like.device), room - x.nbytes
         size = self._block_bytes(like) // (self._width() * self.features * like.element_size())
+
+        def make(index: Tensor) -> tuple[Orbit, Tensor | None]:
+            with tensor_cores(self.precision in _SHORT):  # as at prediction, whatever sums take
+                return self._block(x, index)
+
         return Batches(
-            lambda index: self._block(x, index),
+            make,
             y.to(like.device),
             size=max(1, size),
             budget=room,
@@ -170,14 +183,24 @@ class KernelModel(BaseEstimator):
 
     @torch.no_grad()
     def _solve_quadratic(self, x: Tensor, y: Tensor, progress: Progress) -> Ridge:
-        with tensor_cores(self.precision in _SHORT):
-            batches = self._batches(x, y, progress)
-            found = solve_ridge(
-                batches, ridge=self.ridge, gram_bytes=self._gram_bytes, seed=self.seed
-            )
+        try:
+            found = self._solve_ridge(x, y, progress, short=self.precision in _SHORT)
+        except RoughProducts:  # tensor cores round sums too much for a λ so small
+            found = self._solve_ridge(x, y, progress, short=False)
         self.ridge_, self.risk_, self.solver_ = found.ridge, found.risk, found.method
         self._weights = found.weights
         return found
+
+    def _solve_ridge(self, x: Tensor, y: Tensor, progress: Progress, *, short: bool) -> Ridge:
+        with tensor_cores(short):
+            batches = self._batches(x, y, progress)
+            return solve_ridge(
+                batches,
+                ridge=self.ridge,
+                gram_bytes=self._gram_bytes,
+                raising=not short,
+                seed=self.seed,
+            )
 
     def _solve_smooth(
         self, x: Tensor, one_hot: Tensor, y: Tensor, loss: Loss, progress: Progress

@@ -71,15 +71,15 @@ def to_html(
 
 
 def lead(verdicts: Sequence[str]) -> str:
-    """Say in one sentence how many of the paper's claims hold."""
+    """Say in one sentence how many of the claims hold."""
     if not verdicts:
-        return "No claim of the paper was looked at."
+        return "No claim was looked at."
     parts = []
     for verdict, one, many in zip(VERDICTS, _SAID, _SAID_MANY, strict=True):
         number = verdicts.count(verdict)
         if number:
             parts.append(f"{number} {one if number == 1 else many}")
-    return f"Of {count(len(verdicts), 'claim')} of the paper, {listed(parts)}."
+    return f"Of {count(len(verdicts), 'claim')}, {listed(parts)}."
 
 
 def _tally(section: Section) -> tuple[Section, list[int]]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from augury.report.section import Claim, Verdict
 
@@ -16,11 +20,14 @@ SCALED = (
 """What all experiments that train heads on Fourier features by SGD do differently."""
 
 
-def graded(value: float, claimed: float, least: float) -> Verdict:
-    """Judge a number that should be large.
+def graded(value: float, claimed: float, least: float, error: float = 0.0) -> Verdict:
+    """Judge a number that should be large, known up to a standard `error`.
 
     It holds from `claimed` up; above `least`, where there would be no effect, it holds weaker.
+    Where both no effect and the whole claim are within two errors, nothing can be said.
     """
+    if value - 2 * error <= least and value + 2 * error >= claimed and error > 0:
+        return "could not be checked"
     if value >= claimed:
         return "holds"
     return "holds weaker" if value > least else "does not hold"
@@ -29,6 +36,25 @@ def graded(value: float, claimed: float, least: float) -> Verdict:
 def unchecked(words: str, paper: str, why: str = "not computed") -> Claim:
     """Give a claim that could not be checked, with the reason in place of a number."""
     return Claim(words, paper, why, "could not be checked")
+
+
+def share_of(part: ArrayLike, whole: ArrayLike) -> tuple[float, float]:
+    """Give the ratio of two means over the same trials, and its standard error.
+
+    The error comes from leaving trials out in turn; it is 0 for one trial.
+    """
+    a, b = np.asarray(part, float), np.asarray(whole, float)
+    trials = len(a)
+    if trials < 2:
+        return float(a.mean() / b.mean()), 0.0
+    others = [np.arange(trials) != k for k in range(trials)]
+    left = np.array([a[o].mean() / (b[o].mean() or np.nan) for o in others])
+    return float(a.mean() / b.mean()), float(np.sqrt((trials - 1) * left.var()))
+
+
+def standard_error(values: Sequence[float]) -> float:
+    """Give the standard error of a mean over trials; 0 for one trial."""
+    return statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
 
 
 def mean_and_spread(values: Sequence[float], digits: int = 2) -> str:

@@ -7,6 +7,7 @@ import importlib
 import json
 import platform
 import time
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -160,8 +161,10 @@ def _compute(
 ) -> None:
     """Run one cell and keep its numbers; a failure is one line, and the rest goes on."""
     started = time.perf_counter()
+    warned: list[warnings.WarningMessage] = []
     try:
-        result = cell.run(bench)
+        with warnings.catch_warnings(record=True) as warned:
+            result = cell.run(bench)
     except Exception as error:  # whatever an experiment may raise: the others go on
         words = " ".join(str(error).split())[:200] or type(error).__name__
         line = f"{cell.what} {cell.name} failed: {words}"
@@ -169,6 +172,8 @@ def _compute(
         say(line)
         return
     finally:
+        for words in dict.fromkeys(" ".join(str(each.message).split()) for each in warned):
+            say(f"{cell.what} {cell.name}: {words}")
         gc.collect()
         if bench.device.type == "cuda":
             torch.cuda.empty_cache()

@@ -26,6 +26,10 @@ _CACHE = 2**22  # bytes
 Ridges = float | Literal["gcv"]
 
 
+class RoughProducts(ArithmeticError):
+    """Rounding has moved an eigenvalue of E[φφᵀ] below −λ."""
+
+
 @dataclass(frozen=True)
 class Ridge:
     """The solution w = (E[φφᵀ] + λI)⁻¹ E[ψyᵀ].
@@ -65,6 +69,7 @@ def solve_ridge(
     tol: float = 3e-4,
     gram_bytes: float = math.inf,
     method: Literal["auto", "cholesky", "krylov"] = "auto",
+    raising: bool = True,
     seed: int = 0,
 ) -> Ridge:
     """Minimise E‖wᵀφ(t) − y‖² + λ‖w‖² over all versions of all examples.
@@ -87,6 +92,9 @@ def solve_ridge(
         ``"cholesky"`` factorises E[φφᵀ] + λI; ``"krylov"`` multiplies only; ``"auto"`` takes
         eigenvalues where a side is small; else, on a GPU, Cholesky where the matrix fits, with λ
         by a small Krylov space; else Krylov alone.
+    raising
+        What to do where products are too rough to factorise with λ: raise λ, with a warning, or
+        give up with `RoughProducts`, for a caller who can make finer ones.
     seed
         Of the probes that measure the effective number of parameters.
 
@@ -109,9 +117,11 @@ def solve_ridge(
     many = 4 * _TYPICAL * (classes + probes_for(classes)) > d or not batches.kept
     sums = accumulate(batches, gram=direct or (fits and many), seed=seed)
     if direct and ridge != "gcv":
-        return _cholesky(sums, float(ridge), math.nan)
+        return _cholesky(sums, float(ridge), math.nan, raising=raising)
     fallback = fits and method != "krylov"
-    return _krylov(sums, batches, ridge, tol, direct=direct, fallback=fallback, seed=seed)
+    return _krylov(
+        sums, batches, ridge, tol, direct=direct, fallback=fallback, raising=raising, seed=seed
+    )
 
 
 def _primal(sums: Sums, ridge: Ridges, dtype: torch.dtype) -> Ridge:
@@ -167,6 +177,7 @@ def _krylov(
     *,
     direct: bool,
     fallback: bool,
+    raising: bool,
     seed: int,
 ) -> Ridge:
     """Choose λ in a Krylov space and solve there; or, if `direct`, solve by Cholesky after it."""
@@ -202,7 +213,7 @@ def _krylov(
         return Ridge(space.lift(coordinates), chosen, risk, "krylov", residual, space.steps, space)
     if fallback or gram is not None:
         whole = sums if gram is not None else accumulate(batches, gram=True)
-        return _cholesky(whole, chosen, risk, space)
+        return _cholesky(whole, chosen, risk, space, raising=raising)
     if columns is not cross:
         raise AuguryError(
             f"{cross.shape[1]} targets need a matrix of {len(cross):,} × {len(cross):,}, which is "
@@ -241,13 +252,17 @@ def _by_features(batches: Batches) -> Callable[[Tensor], Tensor]:
     return product
 
 
-def _cholesky(sums: Sums, ridge: float, risk: float, space: Subspace | None = None) -> Ridge:
+def _cholesky(
+    sums: Sums, ridge: float, risk: float, space: Subspace | None = None, *, raising: bool
+) -> Ridge:
     assert sums.gram is not None
     used = ridge
     factor, info = torch.linalg.cholesky_ex(_shifted(sums.gram, used))
     if int(info):  # not positive in the features' own precision
         factor, info = torch.linalg.cholesky_ex(_shifted(sums.gram.double(), used))
-    while int(info):  # nor in itself: rounded products have moved an eigenvalue below −λ
+    while int(info):  # nor in itself
+        if not raising:
+            raise RoughProducts
         used *= 4
         if not math.isfinite(used):
             raise AuguryError("the features are not finite; check the inputs and gamma")
@@ -255,7 +270,7 @@ def _cholesky(sums: Sums, ridge: float, risk: float, space: Subspace | None = No
     if used > ridge:
         warnings.warn(
             f"products of features are too rough for a ridge of {ridge:.1e}, so it was raised to "
-            f"{used:.1e}; precision='float32' would make them finer",
+            f"{used:.1e}; float64 would make them finer",
             ConvergenceWarning,
             stacklevel=4,
         )

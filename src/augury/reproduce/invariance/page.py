@@ -18,10 +18,16 @@ _FIRST = 2  # "all but the first one or two layers"
 def section(results: dict[str, dict[str, Any]], settings: Settings) -> Section:
     """Judge the paper's claims, and draw the ratio by layer."""
     trials = [results[name] for name in sorted(results)]
-    ratios = {name: _table_of(trials, "ratio", name) for name in AUGMENTATIONS}
+    ratios, relative = (
+        {name: _table_of(trials, key, name) for name in AUGMENTATIONS}
+        for key in ("ratio", "relative_ratio")
+    )
     recipe = Recipe.of(settings)
-    claims = [_more_invariant(name, trials, ratios[name]) for name in AUGMENTATIONS]
-    claims.append(_steepest(trials, ratios))
+    claims = [
+        *(_more_invariant(name, trials, ratios[name]) for name in AUGMENTATIONS),
+        _steepest(trials, ratios),
+        *(_more_invariant(name, trials, relative[name], ours=True) for name in AUGMENTATIONS),
+    ]
     return Section(
         "invariance",
         "How invariant the layers of a ResNet are (Appendix)",
@@ -33,8 +39,15 @@ def section(results: dict[str, dict[str, Any]], settings: Settings) -> Section:
         "paper's ten, for time; the paper does not say how long its networks trained.",
         tuple(claims),
         (_accuracies(trials),) if trials else (),
-        tuple(_plot(name, trials, ratios[name]) for name in AUGMENTATIONS) if trials else (),
-        differences("invariance"),
+        tuple(_plot(name, trials, ratios[name], relative[name]) for name in AUGMENTATIONS)
+        if trials
+        else (),
+        (
+            *differences("invariance"),
+            "The paper divides a layer's squared distance by |φ(x)|; here that is the number of "
+            "its features. Features that are larger as a whole then move farther, so the distance "
+            "is also given in units of that between two examples.",
+        ),
     )
 
 
@@ -43,11 +56,15 @@ def _table_of(trials: list[dict[str, Any]], key: str, name: str) -> np.ndarray:
     return np.array([[np.nan if v is None else v for v in t[key][name]] for t in trials])
 
 
-def _more_invariant(name: str, trials: list[dict[str, Any]], ratio: np.ndarray) -> Claim:
+def _more_invariant(
+    name: str, trials: list[dict[str, Any]], ratio: np.ndarray, *, ours: bool = False
+) -> Claim:
     words = (
         f"Trained with {name}, the network is the more invariant to it in all but the first one "
         "or two layers"
     )
+    if ours:
+        words = f"Ours: {name} again, of the distance between examples"
     paper = "ratio below 1"
     if not trials:
         return unchecked(words, paper)
@@ -96,10 +113,9 @@ def _accuracies(trials: list[dict[str, Any]]) -> Table:
     return Table("Test accuracy of the networks", ("trained with", "accuracy"), rows)
 
 
-def _plot(name: str, trials: list[dict[str, Any]], ratio: np.ndarray) -> Plot:
+def _plot(name: str, trials: list[dict[str, Any]], ratio: np.ndarray, relative: np.ndarray) -> Plot:
     layers = trials[0]["layers"]
     x = tuple(float(k) for k in range(len(layers)))
-    relative = _table_of(trials, "relative_ratio", name)
     series = [
         Series(label, x, tuple(values.mean(0).tolist()), tuple(values.std(0).tolist()))
         for label, values in (("distance", ratio), ("distance, of that between examples", relative))

@@ -17,6 +17,7 @@ from augury.reproduce.claims import graded, mean_and_spread, share_of, standard_
         (0.5, 0.3, "could not be checked"),
         (0.9, 0.5, "could not be checked"),
         (-0.1, 0.5, "could not be checked"),
+        (0.1, 0.1, "does not hold"),
         (-0.1, 0.1, "does not hold"),
         (-0.1, 0.0, "does not hold"),
     ],

@@ -24,13 +24,12 @@ def graded(value: float, claimed: float, least: float, error: float = 0.0) -> Ve
     """Judge a number that should be large, known up to a standard `error`.
 
     It holds from `claimed` up; above `least`, where there would be no effect, it holds weaker.
-    Where both no effect and the whole claim are within two errors, nothing can be said.
+    What is within two errors of no effect does not hold, or cannot be judged if it is also within
+    two of the whole claim.
     """
-    if value - 2 * error <= least and value + 2 * error >= claimed and error > 0:
-        return "could not be checked"
-    if value >= claimed:
-        return "holds"
-    return "holds weaker" if value > least else "does not hold"
+    if value - 2 * error > least:
+        return "holds" if value >= claimed else "holds weaker"
+    return "could not be checked" if value + 2 * error >= claimed else "does not hold"
 
 
 def unchecked(words: str, paper: str, why: str = "not computed") -> Claim:

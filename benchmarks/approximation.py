@@ -15,6 +15,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
+import matplotlib as mpl
 import torch
 from _networks import RESULTS, environment, save
 from matplotlib.figure import Figure
@@ -29,11 +30,12 @@ from augury.reproduce.images import Library, default_folder
 
 def draw(plots: tuple[Plot, ...], path: Path) -> None:
     """Draw objectives above predictions, a column for each base and augmentation."""
-    columns = len(plots) // 2
-    figure = Figure(figsize=(3.1 * columns, 6.4), layout="constrained")
-    axes = figure.subplots(2, columns, squeeze=False)
+    rows = 3
+    columns = len(plots) // rows
+    figure = Figure(figsize=(3.1 * columns, 3.1 * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False)
     for k, plot in enumerate(plots):
-        own = axes[k % 2, k // 2]
+        own = axes[k % rows, k // rows]
         for series in plot.series:
             low, high = ([v + s * d for v, d in zip(series.y, series.spread, strict=True)]
                          for s in (-1, 1))  # fmt: skip
@@ -48,7 +50,8 @@ def draw(plots: tuple[Plot, ...], path: Path) -> None:
     handles = axes[0, 0].get_legend_handles_labels()
     figure.legend(*handles, loc="outside lower center", ncols=4, frameon=False)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path)
+    with mpl.rc_context({"svg.hashsalt": "augury"}):  # the same drawing every time
+        figure.savefig(path, metadata={"Date": None})
 
 
 def main() -> None:

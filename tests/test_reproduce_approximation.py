@@ -236,7 +236,7 @@ def test_what_is_missing_could_not_be_checked():
     assert {claim.verdict for claim in empty.claims} == {"could not be checked"}
     assert not empty.plots
     part = section({"mnist-rbf-rotation": made(0.01, 0.07)}, PAPER)
-    assert len(part.plots) == 2
+    assert len(part.plots) == 3
     by_words = {claim.words[:6]: claim.verdict for claim in part.claims}
     assert by_words["CIFAR-"] == "could not be checked"
     assert part.claims[2].verdict == "holds"

@@ -78,6 +78,7 @@ def plot_figure(plot: Plot, colours: Sequence[str] = _LIGHT) -> Figure:
         for text in legend.get_texts():
             text.set_parse_math(False)
     if any(series.names for series in plot.series):
+        axes.margins(y=0.1)  # room for the names of the highest and lowest
         _name_points(figure, axes, plot.series, palette)
     return figure
 

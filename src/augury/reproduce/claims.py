@@ -62,3 +62,8 @@ def mean_and_spread(values: Sequence[float], digits: int = 2) -> str:
     if len(values) < 2:
         return f"{mean:.{digits}f}"
     return f"{mean:.{digits}f} ± {statistics.stdev(values):.{digits}f}"
+
+
+def share_and_error(share: float, error: float) -> str:
+    """Write a share with its standard error: ``84 ± 16 %``."""
+    return f"{100 * share:.0f} ± {100 * error:.0f} %".replace("-", "−")

@@ -121,9 +121,7 @@ def _plot(name: str, trials: list[dict[str, Any]], ratio: np.ndarray, relative: 
         for label, values in (("distance", ratio), ("distance, of that between examples", relative))
     ]
     series.append(Series("as without augmentation", (x[0], x[-1]), (1.0, 1.0)))
-    # Names of all 30 layers would not fit: blocks are named where they begin.
-    ticks = tuple(
-        la.partition(".")[0] if la.endswith(".0") or not la.startswith("block") else ""
-        for la in layers
-    )
+    # Names of all 30 layers would not fit: blocks are named where they begin, and the last.
+    named = [la.endswith(".0") or la == layers[-1] for la in layers]
+    ticks = tuple(la.partition(".")[0] * shown for la, shown in zip(layers, named, strict=True))
     return Plot(name, "layer", "trained with / without", tuple(series), ticks=ticks)

@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 
 from augury.report.section import Claim, Plot, Section, Series, Table, Verdict
-from augury.reproduce.claims import graded, mean_and_spread, share_of, unchecked
+from augury.reproduce.claims import (
+    graded,
+    mean_and_spread,
+    share_and_error,
+    share_of,
+    unchecked,
+)
 from augury.reproduce.errata import differences
 from augury.reproduce.layers.experiment import DATASETS
 from augury.reproduce.layers.ways import AUGMENTATION
@@ -112,7 +118,7 @@ def _trade(title: str, rows: list[dict[str, Any]], *, ours: bool) -> Claim:
     if chosen["time"] <= TIME:
         verdict = graded(chosen["kept"], KEPT, 0.5, chosen["kept_se"])
     found = (
-        f"{100 * chosen['kept']:.0f} ± {100 * chosen['kept_se']:.0f} % of the gain in "
+        f"{share_and_error(chosen['kept'], chosen['kept_se'])} of the gain in "
         f"{100 * chosen['time']:.0f} % of the time ({chosen['way']})"
     )
     return Claim(words, paper, found, verdict)
@@ -141,7 +147,7 @@ def _table(title: str, rows: list[dict[str, Any]]) -> Table:
     for row in rows:
         kept = "–"
         if row["kept"] is not None:
-            kept = f"{100 * row['kept']:.0f} ± {100 * row['kept_se']:.0f} %"
+            kept = share_and_error(row["kept"], row["kept_se"])
         accuracy = mean_and_spread([100 * value for value in row["accuracy"]])
         cells = (row["way"], f"{accuracy} %", kept, f"{row['time']:.2f}", f"{_kl(row):.2g}")
         shown.setdefault(row["way"], cells)

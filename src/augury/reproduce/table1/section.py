@@ -11,6 +11,7 @@ from augury.reproduce.claims import (
     SCALED,
     graded,
     mean_and_spread,
+    share_and_error,
     share_of,
     standard_error,
     unchecked,
@@ -119,8 +120,8 @@ def _kept(words: str, printed: str, own: Sequence[float], gain: Sequence[float])
     if statistics.fmean(gain) <= 2 * standard_error(gain):
         return unchecked(words, printed, "no gain that is sure, so none to keep")
     share, error = share_of(own, gain)
-    ours = f"{100 * share:.0f} ± {100 * error:.0f} %"
-    return Claim(words, printed, ours, graded(share, _KEPT, 0.0, error))
+    verdict = graded(share, _KEPT, 0.0, error)
+    return Claim(words, printed, share_and_error(share, error), verdict)
 
 
 def _faster(words: str, printed: str, slow: Sequence[float], fast: Sequence[float]) -> Claim:

@@ -5,8 +5,9 @@
 
 The experiment is `augury.reproduce.approximation`, where its settings and its words are. For each
 data set it writes `results/approximation_DATASET.json` with all numbers and `….svg`, drawn as the
-paper's: the difference of objectives through training and the divergence of test predictions, for
-Fourier features and LeNet under rotation, crop and blur. `--base rbf` leaves LeNet out.
+paper's: the difference of objectives through training, in the mean and example by example, and the
+divergence of test predictions, for Fourier features and LeNet under rotation, crop and blur.
+`--base rbf` leaves LeNet out.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from augury.reproduce.images import Library, default_folder
 
 
 def draw(plots: tuple[Plot, ...], path: Path) -> None:
-    """Draw objectives above predictions, a column for each base and augmentation."""
+    """Draw objectives, example by example too, above predictions; a column for each panel."""
     rows = 3
     columns = len(plots) // rows
     figure = Figure(figsize=(3.1 * columns, 3.1 * rows), layout="constrained")

@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from augury.reproduce.claims import graded, mean_and_spread, share_of, standard_error
+from augury.reproduce.claims import (
+    graded,
+    mean_and_spread,
+    share_and_error,
+    share_of,
+    spread,
+    standard_error,
+)
 
 
 @pytest.mark.parametrize(
@@ -20,6 +27,7 @@ from augury.reproduce.claims import graded, mean_and_spread, share_of, standard_
         (0.1, 0.1, "does not hold"),
         (-0.1, 0.1, "does not hold"),
         (-0.1, 0.0, "does not hold"),
+        (0.9, float("nan"), "could not be checked"),
     ],
 )
 def test_a_number_is_judged_with_its_error(value, error, verdict):
@@ -39,3 +47,13 @@ def test_errors_of_a_mean():
     assert standard_error([1.0, 3.0]) == pytest.approx(1.0)
     assert standard_error([1.0]) == 0.0
     assert mean_and_spread([1.0, 3.0]) == "2.00 ± 1.41"
+    assert mean_and_spread([-1.0]) == "−1.00"
+    np.testing.assert_allclose(spread([[1.0, 2.0], [3.0, 2.0]]), [2**0.5, 0.0])
+    np.testing.assert_array_equal(spread([[1.0, 2.0]]), [0.0, 0.0])
+
+
+def test_a_share_is_written_with_its_error_if_it_has_one():
+    assert share_and_error(0.84, 0.16) == "84 ± 16 %"
+    assert share_and_error(-0.99, 0.59) == "−99 ± 59 %"
+    assert share_and_error(1.0, 0.0) == "100 %"
+    assert share_and_error(1.0, float("nan")) == "100 %"

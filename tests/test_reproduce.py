@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import types
 import warnings
 from dataclasses import replace
@@ -32,6 +33,9 @@ def experiment(monkeypatch: pytest.MonkeyPatch) -> types.SimpleNamespace:
     module = types.SimpleNamespace(list=[], seen=[])
 
     def section(results: dict[str, dict[str, Any]], settings: Settings) -> Section:
+        assert all(result["machine"].startswith(platform.machine()) for result in results.values())
+        for result in results.values():
+            result.pop("machine")
         module.seen.append(results)
         claim = Claim("words <b>", "1", str(sorted(results)), "holds")
         return Section("chain", "A title", "Some words", (claim,))
@@ -184,3 +188,21 @@ def test_a_warning_is_a_line_and_said_once(
     outcome, said = go(tmp_path)
     assert said == ["chain a: products are rough"]
     assert outcome.computed == 1
+
+
+def _paths(settings: Settings) -> dict[str, Path]:
+    cells = [cell for what in run.WHATS for cell in run._experiment(what).cells(settings)]
+    return {f"{c.what}/{c.name}": Store(Path()).path(c, c.dataset) for c in cells}
+
+
+@pytest.mark.parametrize("change", [{"examples": 2000}, {"tests": 300}])
+def test_no_cell_is_kept_when_the_data_change(change: dict[str, int]) -> None:
+    before, after = _paths(QUICK), _paths(replace(QUICK, **change))
+    assert not [name for name in before if before[name] == after[name]]
+
+
+def test_cells_that_a_setting_does_not_concern_are_kept() -> None:
+    before, after = _paths(QUICK), _paths(replace(QUICK, rate=0.02))
+    same = {name for name in before if before[name] == after[name]}
+    assert {"chain/theory", "table1/mnist-none-closed", "alignment/mnist-trial"} <= same
+    assert not {"table1/mnist-none-descent", "layers/mnist-first"} & same

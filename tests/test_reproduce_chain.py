@@ -77,4 +77,5 @@ def test_the_limit_is_judged_by_its_rule() -> None:
     assert verdict(0.5, 0.9, 0.995) == "holds"
     assert verdict(0.5, 0.9, 0.95) == "holds weaker"
     assert verdict(0.9, 0.8, 0.995) == "does not hold"
+    assert verdict(0.9, 1.0, 1.0) == "holds"
     assert verdict(0.5, 0.9) == "could not be checked"

@@ -11,9 +11,9 @@ from augury.data.dataset import Dataset
 from augury.invariance import profile
 from augury.reproduce.cells import Images
 from augury.reproduce.invariance import cells, section
-from augury.reproduce.invariance.experiment import AUGMENTATIONS, Recipe, train, trial
+from augury.reproduce.invariance.experiment import Recipe, schedule, train, trial
 from augury.reproduce.networks import BlocksOfUnits, seeded
-from augury.reproduce.settings import PAPER, QUICK
+from augury.reproduce.settings import AUGMENTATIONS, PAPER, QUICK
 
 CPU = torch.device("cpu")
 SMALL = Recipe(units=1, epochs=2, batch=8, rate=0.05, images=6, versions=3)
@@ -58,7 +58,16 @@ def test_the_ratio_is_of_the_two_networks():
     assert found["ratio"]["blur"][4] == pytest.approx(ratio, rel=1e-4)
 
 
-def test_training_moves_the_network_and_its_rate_ends_at_nothing():
+def test_the_rate_climbs_through_a_quarter_and_ends_at_nothing():
+    rates = schedule(400)
+    assert (rates[:99].diff() > 0).all()
+    assert (rates[101:].diff() < 0).all()
+    assert 0.98 < float(rates.max()) <= 1
+    assert 97 < int(rates.argmax()) < 102
+    assert 0 < float(rates[-1]) < 0.01
+
+
+def test_training_moves_the_network():
     data = pictures(24, 0)
     from augury.augmentations import identity
 
@@ -135,3 +144,11 @@ def test_what_is_missing_could_not_be_checked():
     still = made(1.0, 0.5, 0.5, 0.5, 0.4, 0.3)
     still["ratio"]["rotation"][0] = None  # nothing moved there without augmentation either
     assert section({"trial-0": still}, PAPER).claims[0].verdict == "holds"
+    part = made(1.0, 0.5, 0.5, 0.5, 0.4, 0.3)
+    part["ratio"]["rotation"][2] = None  # in one of two trials
+    both = {"trial-0": part, "trial-1": made(1.0, 0.5, 0.6, 0.5, 0.4, 0.3)}
+    claim = section(both, PAPER).claims[0]
+    assert (claim.verdict, claim.ours) == (
+        "holds",
+        "below 1 in 4 of 4 later layers, 0.30 to 0.60; not in conv",
+    )

@@ -187,6 +187,14 @@ def test_a_gain_that_may_be_none_is_not_judged():
     assert "none to keep" in claims[1].ours
 
 
+def test_times_of_two_machines_are_not_compared():
+    found = results()
+    for k, way in enumerate(("none", "traditional", "augmented")):
+        found[f"mnist-{way}-descent"]["machine"] = f"machine {k // 2}"
+    claims = section(found, replace(SMALL, datasets=("mnist",))).claims
+    assert [claim.verdict for claim in claims[:3]] == ["holds", "holds", "could not be checked"]
+
+
 def test_shares_and_times_have_their_spread():
     found = results()
     found["mnist-augmented-descent"] |= {"accuracy": [0.911, 0.919], "seconds": [1.0, 3.0]}

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -57,15 +56,29 @@ class TangentPropagation:
         object.__setattr__(self, "augmentation", as_augmentation(self.augmentation))
 
     def loss(
-        self, model: nn.Module, x: Tensor, y: Tensor, loss: LossLike = multinomial, **unused: Any
+        self,
+        model: nn.Module,
+        x: Tensor,
+        y: Tensor,
+        loss: LossLike = multinomial,
+        *,
+        seed: int | None = None,
+        index: Tensor | None = None,
     ) -> Tensor:
-        """Give the mean loss of a batch; nothing is drawn, so a seed has no effect."""
-        return self.losses(model, x, y, loss).mean()
+        """Give the mean loss of a batch; the arguments are `losses`'."""
+        return self.losses(model, x, y, loss, seed=seed, index=index).mean()
 
     def losses(
-        self, model: nn.Module, x: Tensor, y: Tensor, loss: LossLike = multinomial
+        self,
+        model: nn.Module,
+        x: Tensor,
+        y: Tensor,
+        loss: LossLike = multinomial,
+        *,
+        seed: int | None = None,  # as for `Averaging`: nothing is drawn here
+        index: Tensor | None = None,  # likewise
     ) -> Tensor:
-        """Give the loss of each example of a batch: ``(b,)``."""
+        """Give the loss of each example of a batch: ``(b,)``; nothing is drawn, whatever `seed`."""
         check_training(model)
         cut = cut_at(model, INPUT, x)
         sketch = tangent_sketch(as_augmentation(self.augmentation), x)

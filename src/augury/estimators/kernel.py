@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
 from collections.abc import Callable, Sequence
@@ -183,9 +184,10 @@ class KernelModel(BaseEstimator):
 
     @torch.no_grad()
     def _solve_quadratic(self, x: Tensor, y: Tensor, progress: Progress) -> Ridge:
-        try:
+        found = None
+        with contextlib.suppress(RoughProducts):  # tensor cores round too much for a λ so small
             found = self._solve_ridge(x, y, progress, short=self.precision in _SHORT)
-        except RoughProducts:  # tensor cores round sums too much for a λ so small
+        if found is None:  # what the first held is free by now
             found = self._solve_ridge(x, y, progress, short=False)
         self.ridge_, self.risk_, self.solver_ = found.ridge, found.risk, found.method
         self._weights = found.weights

@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 
 from augury.report.section import Claim, Verdict
 
+TITLES = {"mnist": "MNIST", "cifar10": "CIFAR-10", "mammograms": "Mammograms"}
+
 SCALED = (
     "The paper does not say how its Fourier features are scaled. Its authors' code leaves cosines "
     "and sines at amplitude 1, with which SGD at its rate does not settle on CIFAR-10. Here the "
@@ -27,6 +29,8 @@ def graded(value: float, claimed: float, least: float, error: float = 0.0) -> Ve
     What is within two errors of no effect does not hold, or cannot be judged if it is also within
     two of the whole claim.
     """
+    if not (math.isfinite(value) and math.isfinite(error)):
+        return "could not be checked"
     if value - 2 * error > least:
         return "holds" if value >= claimed else "holds weaker"
     return "could not be checked" if value + 2 * error >= claimed else "does not hold"
@@ -51,19 +55,24 @@ def share_of(part: ArrayLike, whole: ArrayLike) -> tuple[float, float]:
     return float(a.mean() / b.mean()), float(np.sqrt((trials - 1) * left.var()))
 
 
+def spread(values: ArrayLike) -> np.ndarray:
+    """Give the standard deviation over trials, the first axis; 0 for one trial."""
+    found = np.asarray(values, float)
+    return found.std(0, ddof=1) if len(found) > 1 else np.zeros(found.shape[1:])
+
+
 def standard_error(values: Sequence[float]) -> float:
     """Give the standard error of a mean over trials; 0 for one trial."""
-    return statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
+    return float(spread(values)) / math.sqrt(len(values))
 
 
 def mean_and_spread(values: Sequence[float], digits: int = 2) -> str:
     """Write a mean with the standard deviation over trials: ``97.31 ± 0.12``."""
-    mean = statistics.fmean(values)
-    if len(values) < 2:
-        return f"{mean:.{digits}f}"
-    return f"{mean:.{digits}f} ± {statistics.stdev(values):.{digits}f}"
+    mean = f"{statistics.fmean(values):.{digits}f}".replace("-", "−")
+    return mean if len(values) < 2 else f"{mean} ± {float(spread(values)):.{digits}f}"
 
 
 def share_and_error(share: float, error: float) -> str:
-    """Write a share with its standard error: ``84 ± 16 %``."""
-    return f"{100 * share:.0f} ± {100 * error:.0f} %".replace("-", "−")
+    """Write a share with its standard error, if it is known: ``84 ± 16 %``."""
+    known = f" ± {100 * error:.0f}" if error > 0 else ""
+    return f"{100 * share:.0f}{known} %".replace("-", "−")

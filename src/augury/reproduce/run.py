@@ -231,7 +231,12 @@ def sections(results: dict[str, Any]) -> list[Section]:
     settings = settings_of(results)
     return [
         _experiment(what).section(
-            {r["name"]: r["result"] for r in results["cells"] if r["what"] == what}, settings
+            {
+                r["name"]: {**r["result"], "machine": r["machine"]}
+                for r in results["cells"]
+                if r["what"] == what
+            },
+            settings,
         )
         for what in results["whats"]
     ]

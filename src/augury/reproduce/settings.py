@@ -5,6 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+AUGMENTATIONS = {
+    "rotation": "rotation(15)",
+    "crop": "resized_crop(0.64)",
+    "blur": "blur(0.5,2.0)",
+}
+"""Those of Figure 1 and of the appendix's last."""
+
 
 @dataclass(frozen=True)
 class Settings:

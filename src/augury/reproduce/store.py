@@ -17,8 +17,8 @@ from augury.reproduce.cells import Cell
 class Store:
     """A folder of finished cells, ``WHAT/NAME-HASH.json``.
 
-    The hash is of the cell's setting and of the data's source, so a cell is read back only for
-    the very numbers that it would compute.
+    The hash is of the cell's setting and of the data's source: a cell is not read back for other
+    ones. On what machine it was computed is kept in it, and does not count.
     """
 
     folder: Path

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+
+from augury.devices import tensor_cores
 
 
 @dataclass(frozen=True)
@@ -71,18 +72,8 @@ def block_lanczos(
     `steps` products with A and O(d k²) for orthogonality, k = q · steps; two passes each, since
     one loses it to rounding. Factors rounded to a tensor core's 11 bits would lose it in any case.
     """
-    with _full_precision():
+    with tensor_cores(False):
         return _grow(product, start, done, most)
-
-
-@contextlib.contextmanager
-def _full_precision() -> Iterator[None]:
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("highest")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
 
 
 def _grow(

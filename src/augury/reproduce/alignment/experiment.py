@@ -27,6 +27,7 @@ from augury.statistics.alignment import Alignment
 from augury.training.members import Protocol
 
 _TRIED = 5000  # images that a trial may choose from, as `augury rank` does
+DATASETS = ("mnist", "cifar10")
 _GROUPS = 10  # left out in turn, for the alignment's error
 
 
@@ -47,7 +48,7 @@ def transformations(dataset: str) -> tuple[str, ...]:
 def cells(settings: Settings) -> list[Cell]:
     """List the pieces: both scores, and each model with all transformations and trials."""
     found = []
-    for dataset in ("mnist", "cifar10"):
+    for dataset in DATASETS:
         if dataset not in settings.datasets:
             continue
         specs = transformations(dataset)
@@ -62,7 +63,8 @@ def cells(settings: Settings) -> list[Cell]:
         shared = {"features": settings.features, "versions": settings.versions}
         add = partial(_cell, found, dataset, settings)
         add("alignment", {**data, **shared, "specs": specs}, _alignments, specs)
-        add("trial", {**data, **asdict(_protocol(settings)), "specs": specs}, _trial, specs)
+        protocol = asdict(_protocol(settings))
+        add("trial", {**data, "protocol": protocol, "specs": specs}, _trial, specs)
         trained = {**data, **descent, "specs": specs}
         of_features = {"features": settings.features, "size": settings.size}
         add("rbf", {**trained, **of_features}, _rbf, specs)

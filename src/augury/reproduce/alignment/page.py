@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,14 +10,14 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from augury.report.section import Claim, Plot, Section, Series, Table
-from augury.reproduce.claims import graded, mean_and_spread, unchecked
+from augury.reproduce.alignment.experiment import DATASETS
+from augury.reproduce.claims import TITLES, graded, mean_and_spread, spread, unchecked
 from augury.reproduce.errata import differences
 from augury.reproduce.settings import Settings
 
-_TITLES = {"mnist": "MNIST", "cifar10": "CIFAR-10"}
 _MODELS = {"rbf": "RBF features", "lenet": "LeNet"}
-_CLEAR, _NONE = 0.5, 0.2
-"""Rank correlations from which alignment foretells accuracy, and below which it does not."""
+_CLEAR = 0.5
+"""The rank correlation from which alignment foretells accuracy."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,10 @@ class _Found:
 
 def section(results: dict[str, dict[str, Any]], settings: Settings) -> Section:
     """Say what came of it."""
-    found = {name: _collect(results, name) for name in _TITLES}
+    found = {name: _collect(results, name) for name in DATASETS}
     claims: list[Claim] = []
-    for name, title in _TITLES.items():
+    for name in DATASETS:
+        title = TITLES[name]
         claims += [_correlated(found[name], title, model) for model in _MODELS]
     claims.append(_selects(found["mnist"]))
     known = {name: data for name, data in found.items() if data is not None}
@@ -92,7 +94,10 @@ def _correlated(found: _Found | None, title: str, model: str) -> Claim:
     ours = f"rank correlation {mean_and_spread(each)}"
     if found.trial is not None:
         ours += f"; our trial's {mean_and_spread(found.correlations(found.trial, model))}"
-    return Claim(words, paper, ours, graded(float(np.mean(each)), _CLEAR, _NONE))
+    mean = float(np.mean(each))
+    error = (1 - mean**2) / math.sqrt(len(found.specs) - 1)  # of a correlation of so few
+    verdict = graded(mean, _CLEAR, 0.0, error)
+    return Claim(words, paper, ours, verdict)
 
 
 def _selects(found: _Found | None) -> Claim:
@@ -133,19 +138,19 @@ def _tables(name: str, found: _Found) -> list[Table]:
         "our trial, points",
         *(f"{label}, %" for label in _MODELS.values()),
     )
-    return [Table(f"{_TITLES[name]}: scores and accuracies", columns, tuple(rows))]
+    return [Table(f"{TITLES[name]}: scores and accuracies", columns, tuple(rows))]
 
 
 def _plot(found: _Found, name: str, model: str) -> Plot:
     means = tuple(float(np.mean(row)) for row in found.accuracy[model])
-    spread = tuple(float(np.std(row, ddof=len(row) > 1)) for row in found.accuracy[model])
+    spreads = tuple(float(spread(row)) for row in found.accuracy[model])
     series = Series(
         _MODELS[model],
         tuple(found.alignment),
         means,
-        spread,
+        spreads,
         joined=False,
         names=tuple(spec.split("(")[0].replace("_", " ") for spec in found.specs),
     )
-    title = f"{_TITLES[name]}: {_MODELS[model]}"
+    title = f"{TITLES[name]}: {_MODELS[model]}"
     return Plot(title, "kernel target alignment", "test accuracy, %", (series,))

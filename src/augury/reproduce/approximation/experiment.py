@@ -12,14 +12,9 @@ from augury.reproduce.approximation.bases import FourierBase, LeNetBase
 from augury.reproduce.approximation.train import train
 from augury.reproduce.cells import Bench, Cell
 from augury.reproduce.pool import Pool
-from augury.reproduce.settings import Settings
+from augury.reproduce.settings import AUGMENTATIONS, Settings
 
 DATASETS = ("mnist", "cifar10")
-AUGMENTATIONS = {
-    "rotation": "rotation(15)",
-    "crop": "resized_crop(0.64)",
-    "blur": "blur(0.5,2.0)",
-}
 BASES = {"rbf": "RBF", "lenet": "LeNet"}
 
 

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 
 from augury.report.section import Claim, Plot, Section, Series, Table, Verdict
-from augury.reproduce.approximation.experiment import AUGMENTATIONS, BASES, DATASETS, versions
-from augury.reproduce.claims import SCALED, mean_and_spread, unchecked
+from augury.reproduce.approximation.experiment import BASES, DATASETS, versions
+from augury.reproduce.claims import SCALED, TITLES, mean_and_spread, spread, unchecked
 from augury.reproduce.errata import differences
-from augury.reproduce.settings import Settings
+from augury.reproduce.settings import AUGMENTATIONS, Settings
 
 Results = dict[str, dict[str, Any]]
 
-_TITLES = {"mnist": "MNIST", "cifar10": "CIFAR-10"}
 _SYMBOLS = {
     "original": "f, no augmentation",
     "first": "ĝ, first order",
@@ -28,7 +27,7 @@ _EPOCH = 10  # the paper's bars are drawn after ten
 def section(results: Results, settings: Settings) -> Section:
     """Judge the paper's claims, and draw its figures."""
     names = [
-        (f"{dataset}-{base}-{name}", f"{_TITLES[dataset]}, {BASES[base]}, {name}")
+        (f"{dataset}-{base}-{name}", f"{TITLES[dataset]}, {BASES[base]}, {name}")
         for dataset in DATASETS
         for base in BASES
         for name in AUGMENTATIONS
@@ -62,11 +61,10 @@ def _claims(results: Results) -> tuple[Claim, ...]:
     claims = []
     for dataset in DATASETS:
         both = {base: cells[dataset, base] for base in BASES}
-        title = _TITLES[dataset]
+        title = TITLES[dataset]
         claims += [
             _counted(
-                f"{title}: g̃ is closer to g than f, ĝ and second order only are, at the weights "
-                f"after {_EPOCH} epochs",
+                f"{title}: g̃ is closer to g than f, ĝ and second order only are, in epoch {_EPOCH}",
                 "in all panels",
                 both,
                 lambda r: [_least(_gaps(r), _at(r))],
@@ -140,14 +138,14 @@ def _reduction(title: str, cells: Sequence[dict[str, Any]]) -> Claim:
     if not cells:
         return unchecked(words, paper)
     ratios = [_ratios(cell["kl"]["second_only"], cell["kl"]["second"], _at(cell)) for cell in cells]
-    means = [float(np.median(r)) for r in ratios]
+    typical = [float(np.median(r)) for r in ratios]
     every = np.concatenate(ratios)
     verdict: Verdict = "does not hold"
-    if min(means) >= 6:
+    if min(typical) >= 6:
         verdict = "holds"
-    elif min(means) > 1:
+    elif min(typical) > 1:
         verdict = "holds weaker"
-    ours = ", ".join(_factor(value) for value in means)
+    ours = ", ".join(_factor(value) for value in typical)
     spread = f"trials {_factor(every.min())} to {_factor(every.max())}"
     return Claim(words, paper, f"{ours} times ({spread})", verdict)
 
@@ -200,7 +198,8 @@ def _tables(known: Sequence[tuple[str, str]], results: Results) -> tuple[Table, 
             )
         )
         kl = {key: np.asarray(cell["kl"][key])[:, at] for key in _SYMBOLS}
-        alike.append((title, *(f"{kl[k].mean():.2g} ± {kl[k].std():.1g}" for k in _SYMBOLS)))
+        told = (f"{kl[k].mean():.2g} ± {float(spread(kl[k])):.1g}" for k in _SYMBOLS)
+        alike.append((title, *told))
     return (
         Table(
             f"{when}: objectives' distances from g, in units of |f − g|",
@@ -233,7 +232,7 @@ def _series(values: dict[str, np.ndarray]) -> tuple[Series, ...]:
             label,
             tuple(float(k + 1) for k in range(values[key].shape[1])),
             tuple(values[key].mean(0).tolist()),
-            tuple(values[key].std(0).tolist()),
+            tuple(spread(values[key]).tolist()),
         )
         for key, label in _SYMBOLS.items()
     )

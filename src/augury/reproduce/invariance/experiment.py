@@ -18,14 +18,9 @@ from augury.invariance import profile
 from augury.reproduce.cells import Bench, Cell, Images
 from augury.reproduce.networks import BlocksOfUnits, seeded
 from augury.reproduce.recorded import orders, recorded
-from augury.reproduce.settings import Settings
+from augury.reproduce.settings import AUGMENTATIONS, Settings
 from augury.rng import Rng
 
-AUGMENTATIONS = {
-    "rotation": "rotation(15)",
-    "crop": "resized_crop(0.64)",
-    "blur": "blur(0.5,2.0)",
-}
 _MOST_TRIALS = 3  # a trial trains four networks of 56 layers: most of a minute
 
 
@@ -57,7 +52,11 @@ def cells(settings: Settings) -> list[Cell]:
     if "cifar10" not in settings.datasets:
         return []
     recipe = Recipe.of(settings)
-    shared = asdict(recipe) | {"augmentations": AUGMENTATIONS, "examples": settings.examples}
+    shared = asdict(recipe) | {
+        "augmentations": AUGMENTATIONS,
+        "examples": settings.examples,
+        "tests": settings.tests,
+    }
     return [
         Cell(
             "invariance",
@@ -134,8 +133,7 @@ def train(
     y, images = data.y.to(device), torch.empty_like(data.x, device=device)
     order = orders(len(data), recipe.batch, recipe.epochs, seed, device)
     steps = len(order)
-    time_left = torch.arange(steps, 0, -1, device=device) / steps
-    rates = recipe.rate * torch.minimum((1 - time_left) * 4 + 4 / steps, time_left / 0.75)
+    rates = recipe.rate * schedule(steps).to(device)
     counter = torch.zeros(1, dtype=torch.int64, device=device)
     optimizer = torch.optim.SGD(
         model.parameters(),
@@ -173,6 +171,12 @@ def train(
     if fast:
         torch.cuda.synchronize(device)
     return model.eval(), time.perf_counter() - started
+
+
+def schedule(steps: int) -> Tensor:
+    """Give the share of the rate at each step: up through a quarter of them, then down to 0."""
+    left = torch.arange(steps, 0, -1) / steps
+    return torch.minimum((1 - left) * 4 + 4 / steps, left / 0.75)
 
 
 def _draw(augmentation: Augmentation, data: Dataset, seed: int, epoch: int, images: Tensor) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from augury.report.section import Claim, Plot, Section, Series, Table, Verdict
-from augury.reproduce.claims import mean_and_spread, unchecked
+from augury.reproduce.claims import mean_and_spread, spread, unchecked
 from augury.reproduce.errata import differences
-from augury.reproduce.invariance.experiment import AUGMENTATIONS, Recipe
-from augury.reproduce.settings import Settings
+from augury.reproduce.invariance.experiment import Recipe
+from augury.reproduce.settings import AUGMENTATIONS, Settings
 
 _FIRST = 2  # "all but the first one or two layers"
 
@@ -35,8 +35,8 @@ def section(results: dict[str, dict[str, Any]], settings: Settings) -> Section:
         f"{'units' if recipe.units > 1 else 'unit'} trains on CIFAR-10 without augmentation and "
         f"with each of three, from the same start, for {recipe.epochs} epochs. Below 1, the "
         "network that was trained with an augmentation moves a layer's features less under it "
-        f"than the one trained without. {len(trials)} trials are run in place of the "
-        "paper's ten, for time; the paper does not say how long its networks trained.",
+        "than the one trained without. At most three trials are run in place of the paper's ten, "
+        "for time; the paper does not say how long its networks trained.",
         tuple(claims),
         (_accuracies(trials),) if trials else (),
         tuple(_plot(name, trials, ratios[name], relative[name]) for name in AUGMENTATIONS)
@@ -56,6 +56,11 @@ def _table_of(trials: list[dict[str, Any]], key: str, name: str) -> np.ndarray:
     return np.array([[np.nan if v is None else v for v in t[key][name]] for t in trials])
 
 
+def _over_trials(ratio: np.ndarray) -> np.ndarray:
+    """Give the mean of each layer, of the trials that have a ratio there."""
+    return np.ma.masked_invalid(ratio).mean(0).filled(np.nan)
+
+
 def _more_invariant(
     name: str, trials: list[dict[str, Any]], ratio: np.ndarray, *, ours: bool = False
 ) -> Claim:
@@ -68,15 +73,15 @@ def _more_invariant(
     paper = "ratio below 1"
     if not trials:
         return unchecked(words, paper)
-    mean, layers = ratio.mean(0), trials[0]["layers"]
-    later = mean[_FIRST:]
+    mean, layers = _over_trials(ratio), trials[0]["layers"]
+    later = mean[_FIRST:][np.isfinite(mean[_FIRST:])]
     below = int((later < 1).sum())
     verdict: Verdict = "does not hold"
     if below == len(later):
         verdict = "holds"
     elif below >= 0.8 * len(later):
         verdict = "holds weaker"
-    over = [la for la, r in zip(layers, mean, strict=True) if not r < 1]
+    over = [la for la, r in zip(layers, mean, strict=True) if r >= 1]
     where = f"; not in {', '.join(over[:4])}{' …' if len(over) > 4 else ''}" if over else ""
     found = f"below 1 in {below} of {len(later)} later layers, {later.min():.2f} to "
     return Claim(words, paper, f"{found}{later.max():.2f}{where}", verdict)
@@ -91,7 +96,7 @@ def _steepest(trials: list[dict[str, Any]], ratios: dict[str, np.ndarray]) -> Cl
     ends = [max(k for k, la in enumerate(layers) if la.startswith(f"block{b}.")) for b in (1, 2, 3)]
     first, pooled = 0, 0
     for ratio in ratios.values():
-        logs = np.log(ratio.mean(0))
+        logs = np.log(_over_trials(ratio))
         falls = [logs[a] - logs[b] for a, b in zip([0, *ends], ends, strict=False)]
         first += int(falls[0] == max(falls) and falls[0] > 0)
         pooled += int(logs[layers.index("pool")] < logs[ends[2]])
@@ -117,7 +122,7 @@ def _plot(name: str, trials: list[dict[str, Any]], ratio: np.ndarray, relative: 
     layers = trials[0]["layers"]
     x = tuple(float(k) for k in range(len(layers)))
     series = [
-        Series(label, x, tuple(values.mean(0).tolist()), tuple(values.std(0).tolist()))
+        Series(label, x, tuple(_over_trials(values).tolist()), tuple(spread(values).tolist()))
         for label, values in (("distance", ratio), ("distance, of that between examples", relative))
     ]
     series.append(Series("as without augmentation", (x[0], x[-1]), (1.0, 1.0)))

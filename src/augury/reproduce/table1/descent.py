@@ -30,12 +30,13 @@ def by_descent(bench: Bench, dataset: str, way: str, settings: Settings) -> dict
     images, task, device = bench.images(dataset), TASKS[dataset], bench.device
     test = turned(images.test, task.turn)
     n = task.versions(settings)
+    held = n if way == "traditional" else 1
     gamma = choose_gamma(images.train)
     right: list[Tensor] = []
     with torch.no_grad(), tensor_cores(device.type == "cuda"):
         _maps(way, task.augmentation, 2, 0, settings, gamma, images.train, device)  # to warm up
         started = now(device)
-        for group in _groups(len(images.train), len(test), way, settings, device):
+        for group in _groups(len(images.train), len(test), held, settings, device):
 
             def tick(share: float, group: Sequence[int] = group) -> None:
                 bench.tick((group[0] + share * len(group)) / settings.trials, way)
@@ -48,10 +49,12 @@ def by_descent(bench: Bench, dataset: str, way: str, settings: Settings) -> dict
                 make = _versions(images.train, task.augmentation, n, maps, settings, device)
             else:
                 make = _kept(images.train, maps, settings, device)
-            held = n if way == "traditional" else 1
             weight, bias = descend_together(make, images.train, group, held, settings, device, tick)
-            for k, psi in enumerate(maps):
-                right.append(_accuracy(psi, test, settings.size * weight[k], bias[k], device))
+            right += [
+                _accuracy(psi, test, settings.size * weight[k], bias[k], device)
+                for k, psi in enumerate(maps)
+            ]
+            del make, maps  # before the next group's are made
         seconds = now(device) - started
     accuracy = torch.stack(right).tolist()
     each = [seconds / len(accuracy)] * len(accuracy)
@@ -192,10 +195,10 @@ def _accuracy(
 
 
 def _groups(
-    count: int, tests: int, way: str, settings: Settings, device: torch.device
+    count: int, tests: int, held: int, settings: Settings, device: torch.device
 ) -> list[range]:
     """Split the trials into those whose features fit in memory together."""
-    kept = settings.batch * settings.versions if way == "traditional" else count
+    kept = settings.batch * held if held > 1 else count
     need = 4 * settings.features * (kept + tests)
     most = max(1, int(available_bytes(device) / 2 // need))
     return [

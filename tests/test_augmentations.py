@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import importlib
+import sys
 from unittest import mock
 
 import numpy as np
@@ -8,6 +10,7 @@ import reference
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusal import refused
 
 import augury
 from augury.augmentations import (
@@ -279,6 +282,46 @@ def test_mixture_draws_its_parts_by_weight():
     assert float(mixed.mean()) == pytest.approx(0.4, abs=0.02)
 
 
+MINE = """import numpy as np
+import torch
+
+def boom(x):
+    raise ValueError("my\\nbug")
+
+def empty(x):
+    raise KeyError
+
+def deep(x):
+    return torch.nn.functional.linear(torch.zeros(2, 3), torch.zeros(3, 2))
+
+def nan(x):
+    return x * float("nan")
+
+def nothing(x):
+    pass
+
+def pair(x):
+    return [x, x]
+
+def objects(x):
+    return np.array([None])
+"""
+
+
+@pytest.fixture
+def user_module(monkeypatch, tmp_path):
+    """Write a module of the user's into the current folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+
+    def write(name, text):
+        (tmp_path / f"{name}.py").write_text(text)
+        monkeypatch.delitem(sys.modules, name, raising=False)
+        importlib.invalidate_caches()
+
+    return write
+
+
 class TestSampled:
     def test_draws_depend_on_seed_and_example_alone(self):
         for fn in (
@@ -315,6 +358,37 @@ class TestSampled:
             parse("sampled(math:sqrt)")
         with pytest.raises(AuguryError, match="cannot load math:nothing"):
             parse("sampled(math:nothing)", imports=True)
+
+    def test_a_module_in_the_current_folder_is_found(self, user_module):
+        user_module("beside_data", "def same(x):\n    return x\n")
+        found = parse("sampled(beside_data:same)", imports=True)
+        assert repr(found) == "sampled(beside_data:same)"
+
+    def test_what_a_users_function_does_wrong_is_one_line(self, user_module):
+        user_module("mine", MINE)
+
+        def run(name, takes="tensor"):
+            family = Sampled.load(f"mine:{name}", takes)
+            return family.views(torch.ones(1, 1, 2, 2), 1, Rng(0, torch.arange(1)))
+
+        refused("sampled(mine:boom) failed: ValueError: my bug (mine.py:5)", run, "boom")
+        refused("sampled(mine:empty,pil) failed: KeyError (mine.py:8)", run, "empty", "pil")
+        refused("failed: RuntimeError: mat1|(mine.py:11)", run, "deep")  # not the place in torch
+        refused("sampled(mine:nan) gave values that are not finite", run, "nan")
+        refused("sampled(mine:nothing) gave nothing|a tensor", run, "nothing")
+        refused("gave a list; give back what came: a PIL image", run, "pair", "pil")
+        refused("gave an array of object|an array of numbers", run, "objects", "array")
+
+    def test_a_module_that_cannot_be_imported_is_one_line(self, user_module):
+        user_module("half_written", "x = 1\ndef f(:\n")
+        refused("SyntaxError: invalid syntax (half_written.py:2)", Sampled.load, "half_written:f")
+        user_module("failing", "x = 1\n\nx / 0\n")
+        words = "cannot load failing:f: ZeroDivisionError: division by zero (failing.py:3)"
+        refused(words, Sampled.load, "failing:f")
+
+    def test_values_that_came_not_finite_may_stay_so(self):
+        x = torch.full((1, 2), torch.nan)
+        assert Sampled(lambda v: v).views(x, 1, Rng(0, torch.arange(1))).isnan().all()
 
 
 @pytest.mark.parametrize(

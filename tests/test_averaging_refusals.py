@@ -136,6 +136,8 @@ def test_outputs_that_cannot_be_averaged_are_refused():
 
 def test_bad_settings_are_refused_in_one_line():
     refused("2 versions or more, not n=1", Averaging, T, "pool1", 1)
+    refused("layer must be a layer's path|'input', not 2", Averaging, T, 2)
+    refused("not function|augury.Sampled", Averaging, lambda x: x, "pool1")
     refused("order must be 1 or 2, not 3", Averaging, T, "pool1", order=3)
     refused("curvature must be|'newton'", Averaging, T, "pool1", order=2, curvature="newton")
     refused("directions must be 1 or more", Averaging, T, "pool1", order=2, directions=0)
@@ -153,6 +155,14 @@ def test_bad_settings_are_refused_in_one_line():
         "horizontal_flip has no tangent", TangentPropagation("horizontal_flip").loss, model, x, y
     )
     refused("must be a torch.nn.Module", Averaging(T, "pool1", 2).loss, lambda x: x, x, y)
+
+
+def test_a_batch_of_bytes_is_refused():
+    model, (x, y) = make("lenet")[0], batch()
+    pixels = (x * 255).to(torch.uint8)
+    for how in (Averaging(T, "pool1", 2), Averaging(T, "input", 2), TangentPropagation(T)):
+        refused("floats, not torch.uint8|x.float() / 255", how.loss, model, pixels, y)
+    refused("floats", Averaging(T, "pool1", 2).losses_of, model, pixels.expand(2, *x.shape), y)
 
 
 def test_the_wrong_mode_is_refused():

@@ -32,6 +32,15 @@ class Tuple(nn.Module):
 
 def pair():
     return nn.Sequential(nn.Conv2d(1, 4, 3), Tuple())
+
+def broken():
+    raise KeyError("width")
+
+def wide():
+    return nn.Sequential(nn.Flatten(), nn.Linear(100, 3))
+
+def same(x):
+    return x
 """
 FAST = ("--max-examples", "60", "--versions", "3", "--device", "cpu")
 
@@ -96,6 +105,32 @@ def test_weights_are_loaded(run, tmp_path):
     a, b = (Profile.from_json((tmp_path / f"{name}.json").read_text()) for name in "ab")
     assert a.cells == b.cells
     assert a.model == "networks_here:small (other.pt)"
+
+
+def test_a_function_beside_the_data_is_an_augmentation(run):
+    code, out, _ = run("networks_here:small", "digits", "-a", "sampled(networks_here:same)", *FAST)
+    assert code == 0
+    assert "sampled(networks_here:same)" in out.replace("\n", "")
+
+
+def test_networks_of_the_users_that_fail_are_one_line(run, tmp_path):
+    base = ("digits", "-a", "rotation(15)", *FAST)
+    small = "networks_here:small"
+    place = NETWORK[: NETWORK.index("raise")].count("\n") + 1
+    words = f"networks_here:broken failed: KeyError: 'width' (networks_here.py:{place})"
+    refused(run("networks_here:broken", *base), words)
+    (tmp_path / "half_here.py").write_text("def make(:")
+    refused(run("half_here:make", *base), "cannot load half_here:make: SyntaxError", ".py:1)")
+    wide = "networks_here:wide cannot take a batch of shape (2, 1, 8, 8)"
+    refused(run("networks_here:wide", *base), wide, "made for this data")
+    refused(run("networks_here:wide", *base, "--layer", "1"), wide)
+    refused(run(small, *base, "--against", "networks_here:wide"), wide)
+
+
+def test_options_without_effect_are_refused(run):
+    base = ("networks_here:small", "digits", "-a", "rotation(15)", *FAST)
+    refused(run(*base, "--against-weights", "other.pt"), "--against-weights", "--against; give")
+    refused(run(*base, "--pretrained"), "--pretrained is for a timm model", "--weights")
 
 
 def test_bad_input_is_one_line(run, tmp_path):

@@ -17,6 +17,7 @@ import pytest
 from refusal import refused
 
 from augury.data import EMBEDDED, load
+from augury.data.load import read_source
 
 X = np.random.default_rng(0).integers(0, 256, (12, 9, 8), dtype=np.uint8)
 Y = np.arange(12) % 3
@@ -182,6 +183,15 @@ def write_mnist(folder: Path, images: str = "", labels: str = "", part: str = "t
     values = idx(Y.astype(np.uint8))
     second.write_bytes(gzip.compress(values) if labels else values)
     return first
+
+
+def test_new_idx_files_need_no_labels(tmp_path: Path) -> None:
+    images = write_mnist(tmp_path)
+    assert "training images were read" in read_source(tmp_path, like={})[1].notes[-1]
+    images.rename(tmp_path / "new-images-idx3-ubyte")
+    found = read_source(tmp_path / "new-images-idx3-ubyte", like={})[1]
+    assert found.y is None
+    assert np.array_equal(found.x, X)
 
 
 @pytest.mark.parametrize("images", ["", ".gz"])

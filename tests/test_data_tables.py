@@ -84,6 +84,27 @@ def test_bad_tables(tmp_path: Path) -> None:
     refused("t.parquet cannot be read as a table", load, parquet, label="y")
 
 
+@pytest.mark.parametrize("rows", [8, 60])
+def test_a_stray_word_among_numbers(rows: int, tmp_path: Path) -> None:
+    cells: list[object] = [i + 0.5 for i in range(rows)]
+    cells[4] = "abc"
+    frame = pd.DataFrame({"b": 1.0, "a": cells, "y": [0, 1] * (rows // 2)})
+    path = save_table(frame, tmp_path / "t.csv")
+    refused("column 'a'|1 of its cells|'abc' in row 5|leave them empty", load, path, label="y")
+    for mark in ("", "NA", "nan", "null", "N/A"):
+        frame.loc[4, "a"] = mark
+        data = load(save_table(frame, path), label="y")
+        assert data.shape == (2,)
+        assert "mean: a (1)" in " ".join(data.notes)
+
+
+def test_a_few_whole_numbers_and_words_are_categories(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": ["0", "1", "2", "2", "3+", "1"] * 4, "y": [0, 1] * 12})
+    data = load(save_table(frame, tmp_path / "t.csv"), label="y")
+    assert data.shape == (4,)
+    assert "one-hot: a" in " ".join(data.notes)
+
+
 def test_a_parquet_file_that_promises_too_much(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -167,6 +167,26 @@ def test_sums_that_tensor_cores_made_too_rough_are_made_again(digits, monkeypatc
     )
 
 
+def test_images_of_one_channel_need_not_have_it(digits):
+    x, y, new, _ = digits
+    model = AugmentedKernelClassifier("rotation(25)", features=128, gamma=0.1, device="cpu")
+    flat = clone(model).set_params(input_shape=IMAGE).fit(x, y)
+    found = model.fit(x.reshape(-1, 8, 8), y)
+    assert found.shape_ == IMAGE
+    np.testing.assert_array_equal(found.predict(new.reshape(-1, 8, 8)), flat.predict(new))
+
+
+@pytest.mark.parametrize("spec", ["brightness(0.2)", "contrast(0.3)", "noise(0.05)"])
+def test_pixels_that_an_augmentation_cuts_are_warned_of(digits, spec):
+    x, y = 16 * digits[0], digits[1]
+    options = {"input_shape": IMAGE, "features": 64, "device": "cpu"}
+    with pytest.warns(UserWarning, match="cuts pixels at 0 and 1, and X has them from 0 to 16"):
+        AugmentedKernelClassifier(spec, **options).fit(x, y)
+    AugmentedKernelClassifier("rotation(10)", **options).fit(x, y)  # cuts nothing
+    with pytest.warns(UserWarning, match="cuts pixels"):
+        AugmentedFourierFeatures(spec, input_shape=IMAGE, features=64).fit(x)
+
+
 def test_first_order_is_ridge_regression_on_the_transformers_features(digits):
     model = fitted(digits, precision="float64", ridge=1e-4, gamma=0.2)
     features = AugmentedFourierFeatures("rotation(25)", input_shape=IMAGE, features=512, gamma=0.2)
@@ -395,7 +415,7 @@ def test_bad_input_is_refused_in_one_line(digits):
         return AugmentedKernelClassifier(augmentation, **options).fit(X, y)
 
     refused("input_shape=(1, 9, 9)|81|64|one example", fit, input_shape=(1, 9, 9))
-    refused("works on image data", fit, input_shape=None)
+    refused("works on image data|input_shape=", fit, input_shape=None)
     refused("one class|at least two", fit, y=np.zeros(600))
     holes = torch.from_numpy(X.copy())
     holes[3, 5] = float("nan")
@@ -410,6 +430,7 @@ def test_bad_input_is_refused_in_one_line(digits):
     refused("tangent|quadratic", fit, loss="logistic", objective="tangent")
     refused("prediction", fit, prediction="both")
     refused("precision|bfloat16", fit, precision="float8")
+    refused("an augmentation is a spec|NoneType", fit, augmentation=None)
     refused("ridge", fit, ridge=-1.0)
     refused("no family is called", fit, augmentation="rotate(15)")
     refused("expecting 64 features", fit().predict, torch.zeros(2, 10))

@@ -249,6 +249,8 @@ def test_saved_programs_have_the_same_layers_and_numbers(tmp_path):
         for layer in ("input", "conv1", "layer1.0", "layer2.1", "fc"):
             cell = found[layer, "rotation(15)"]
             assert cell.relative == pytest.approx(eager[layer, "rotation(15)"].relative, rel=1e-4)
+    traced = load_network(str(tmp_path / "traced.pt"), (1, 12, 12))
+    refused("(2, 3, 12, 12)|to have 1 channels", profile, traced, x.expand(-1, 3, -1, -1), T)
     fixed = str(tmp_path / "fixed.pt2")
     refused("batches of 7 only|dynamic_shapes", load_network, fixed, (1, 12, 12))
 
@@ -303,6 +305,10 @@ def test_networks_that_cannot_be_had_are_refused(tmp_path):
     torch.save({"x": torch.zeros(1)}, tmp_path / "other.pt")
     refused("do not fit the network", load_network, spec, (1, 2, 2), weights=tmp_path / "other.pt")
     refused("cannot read the weights", load_network, spec, (1, 2, 2), weights=bad)
+    torch.save(lenet(), tmp_path / "whole.pt")
+    words = "whole.pt: it does not hold plain tensors alone|.safetensors|state_dict()"
+    refused(words, load_network, spec, (1, 2, 2), weights=tmp_path / "whole.pt")
+    refused("gives a list, not a torch.nn.Module", load_network, "sys:path", (1, 2, 2))
 
 
 class Pair(nn.Module):
@@ -327,6 +333,9 @@ def test_bad_input_is_refused():
     refused("versions must be 1 or more", profile, model, x, T, versions=0)
     refused("two examples or more", profile, model, x[:1], T)
     refused("works on image data", profile, model, x.flatten(1), T)
+    words = "Sequential cannot take a batch of shape (2, 1, 4, 4)|made for this data"
+    refused(words, profile, model, x[..., :4, :4], T)
+    refused("not function|augury.Sampled", profile, model, x, [lambda v: v])
     vectors = torch.rand(5, 4)
     options = {"layers": ["pair"]}
     refused("'pair' gives a tuple", profile, Second().eval(), vectors, "jitter(0.1)", **options)

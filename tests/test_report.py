@@ -49,6 +49,14 @@ def test_verdict_names_the_best_its_interval_and_the_counts() -> None:
     )
 
 
+def test_a_ranking_prints_a_line_a_candidate() -> None:
+    ranking = make_ranking()
+    lines = str(ranking).splitlines()
+    assert len(lines) == len(ranking.rows)
+    assert lines[0].startswith(f"{ranking.rows[0].augmentation}: {ranking.rows[0].gain:+.3g} (")
+    assert lines[0].endswith(f", {ranking.rows[0].verdict}")
+
+
 def test_verdict_when_nothing_helps() -> None:
     ranking = make_ranking()
     hurting = tuple(row for row in ranking.rows if row.verdict == "hurts")

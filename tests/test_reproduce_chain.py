@@ -1,4 +1,4 @@
-"""Section 2 on the page: the vote, the measurements and the verdicts."""
+"""Section 3 on the page: the vote, the measurements and the verdicts."""
 
 from __future__ import annotations
 

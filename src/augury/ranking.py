@@ -13,7 +13,12 @@ import torch.nn.functional as F
 from scipy.special import stdtrit
 from torch import Tensor, nn
 
-from augury.augmentations import Augmentation, default_augmentations, identity, parse
+from augury.augmentations import (
+    Augmentation,
+    default_augmentations,
+    identity,
+    parse,
+)
 from augury.data import Dataset, as_dataset
 from augury.devices import resolve_device
 from augury.errors import AuguryError
@@ -178,9 +183,9 @@ def _candidates(
 ) -> list[Augmentation]:
     if augmentations is None:
         return default_augmentations(data.kind, data.shape)
-    if isinstance(augmentations, (str, Augmentation)):
+    if isinstance(augmentations, str) or not isinstance(augmentations, Iterable):
         augmentations = [augmentations]
-    unique = dict.fromkeys(a if isinstance(a, Augmentation) else parse(a) for a in augmentations)
+    unique = dict.fromkeys(parse(a) for a in augmentations)
     for candidate in unique:
         candidate.check(data.shape)
     if not unique:

@@ -79,6 +79,12 @@ class Ranking:
                 return row
         raise KeyError(augmentation)
 
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{r.augmentation}: {r.gain:+.3g} ({r.low:+.3g} to {r.high:+.3g}), {r.verdict}"
+            for r in self.rows
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Give plain values, as in the JSON."""
         return {

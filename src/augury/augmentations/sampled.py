@@ -6,8 +6,12 @@ import contextlib
 import importlib
 import inspect
 import random
+import sys
+import sysconfig
+import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -67,22 +71,33 @@ class Sampled(Augmentation):
         rows = [
             torch.stack([self._one(examples[i, j], keys[i][j]) for j in range(b)]) for i in range(n)
         ]
-        return torch.stack(rows)
+        out = torch.stack(rows)
+        if not out.isfinite().all() and x.isfinite().all():
+            raise AuguryError(f"{self} gave values that are not finite; give back finite numbers")
+        return out
 
     def _one(self, example: Tensor, key: int) -> Tensor:
         given = _TO[self.takes](example)
-        if self._wants_rng:
-            out = self.fn(given, rng=np.random.default_rng(key & 0xFFFF_FFFF_FFFF_FFFF))
-        else:
-            with _seeded(key):
-                out = self.fn(given)
+        try:
+            out = self._call(given, key)
+        except Exception as error:  # whatever a function of the user's may raise
+            raise AuguryError(f"{self} failed: {blame(error)}") from error
         out = _back(out, example)
+        if not isinstance(out, Tensor):
+            what = f"an array of {out.dtype}" if isinstance(out, np.ndarray) else _kind(out)
+            raise AuguryError(f"{self} gave {what}; give back what came: {_GIVEN[self.takes]}")
         if out.shape != example.shape:
             raise AuguryError(
                 f"{self} changed an example's shape from {tuple(example.shape)} to "
                 f"{tuple(out.shape)}; give back the shape that came"
             )
         return out
+
+    def _call(self, given: Any, key: int) -> Any:
+        if self._wants_rng:
+            return self.fn(given, rng=np.random.default_rng(key & 0xFFFF_FFFF_FFFF_FFFF))
+        with _seeded(key):
+            return self.fn(given)
 
     def __repr__(self) -> str:
         name = getattr(self.fn, "__qualname__", type(self.fn).__qualname__)
@@ -92,17 +107,40 @@ class Sampled(Augmentation):
 
 
 def load_object(path: str) -> Any:
-    """Import ``module:name``; a missing part is said."""
+    """Import ``module:name``, from the current folder too; what goes wrong is said in one line."""
     module_name, _, name = path.partition(":")
     if not module_name or not name:
         raise AuguryError(f"expected module:function, got {path!r}")
+    folder = str(Path.cwd())
+    if folder not in sys.path:  # a module beside the data is found, as with `python -m`
+        sys.path.insert(0, folder)
     try:
         found: Any = importlib.import_module(module_name)
         for part in name.split("."):
             found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
-        raise AuguryError(f"cannot load {path}: {error}") from error
+    except Exception as error:  # whatever a module of the user's may raise
+        raise AuguryError(f"cannot load {path}: {blame(error)}") from error
     return found
+
+
+def blame(error: Exception) -> str:
+    """Write what a user's code raised on one line, with the place: ``ValueError: no (mine.py:5)``.
+
+    The place is the innermost that is in no library.
+    """
+    what, at = str(error), ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        file = frame.f_code.co_filename
+        if not file.startswith(_LIBRARIES) and not _INSTALLED & set(Path(file).parts):
+            at = f" ({Path(file).name}:{line})"
+    if isinstance(error, SyntaxError) and error.filename:
+        what, at = error.msg, f" ({Path(error.filename).name}:{error.lineno})"
+    what = " ".join(what.split())[:160]
+    return type(error).__name__ + (f": {what}" if what else "") + at
+
+
+_LIBRARIES = ("<", sysconfig.get_path("stdlib"), str(Path(__file__).parents[1]))
+_INSTALLED = {"site-packages", "dist-packages"}
 
 
 @contextlib.contextmanager
@@ -139,14 +177,20 @@ _TO: dict[str, Callable[[Tensor], Any]] = {
 }
 
 
-def _back(out: Any, like: Tensor) -> Tensor:
+_GIVEN = {"tensor": "a tensor", "array": "an array of numbers", "pil": "a PIL image"}
+
+
+def _kind(out: Any) -> str:
+    return "nothing" if out is None else f"a {type(out).__name__}"
+
+
+def _back(out: Any, like: Tensor) -> Any:
+    """Bring a result to a tensor like the example; what cannot be one stays as it is."""
     if isinstance(out, Image.Image):
         out = np.asarray(out)
-    if isinstance(out, np.ndarray):
+    if isinstance(out, np.ndarray) and out.dtype.kind in "biuf":
         scale = 255 if out.dtype == np.uint8 else 1
         if like.dim() == 3:
             out = np.moveaxis(out if out.ndim == 3 else out[..., None], -1, 0)
         out = torch.from_numpy(np.array(out)) / scale  # a copy: it may be read-only
-    if not isinstance(out, Tensor):
-        raise AuguryError(f"an augmentation must give back what it took, not {type(out).__name__}")
-    return out.to(like)
+    return out.to(like) if isinstance(out, Tensor) else out

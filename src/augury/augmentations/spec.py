@@ -66,13 +66,14 @@ def signature(family: type[Augmentation]) -> str:
     return f"{family.__name__}({shown})" if shown else family.__name__
 
 
-def parse(spec: str, *, imports: bool = False) -> Augmentation:
+def parse(spec: str | Augmentation, *, imports: bool = False) -> Augmentation:
     """Read an augmentation from its spec; ``parse(repr(a)) == a``.
 
     Parameters
     ----------
     spec
-        For example ``"rotation(15)"``, ``"flips >> noise(0.1)"`` or ``"0.8*blur | 0.2*invert"``.
+        For example ``"rotation(15)"``, ``"flips >> noise(0.1)"`` or ``"0.8*blur | 0.2*invert"``;
+        an augmentation stays as it is.
     imports
         Whether ``sampled(module:function)`` may import code: only for specs that a user typed.
 
@@ -83,6 +84,11 @@ def parse(spec: str, *, imports: bool = False) -> Augmentation:
     """
     if isinstance(spec, Augmentation):
         return spec
+    if not isinstance(spec, str):
+        raise AuguryError(
+            "an augmentation is a spec such as 'rotation(15)' or an Augmentation, not "
+            f"{type(spec).__name__}; wrap a function of your own as augury.Sampled(function)"
+        )
     try:
         return _Parser(spec, imports).whole()
     except AuguryError as error:

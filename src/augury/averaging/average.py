@@ -83,6 +83,11 @@ class Averaging:
     rule: bool = True
 
     def __post_init__(self) -> None:
+        if not isinstance(self.layer, str):
+            raise AuguryError(
+                "layer must be a layer's path, as in model.named_modules(), or 'input', not "
+                f"{self.layer!r}"
+            )
         if self.n < 2:
             raise AuguryError(f"averaging needs 2 versions or more, not n={self.n}")
         if self.order not in (1, 2):
@@ -96,7 +101,7 @@ class Averaging:
                 f"groups must share the {self.n} versions evenly, and {self.groups} do not"
             )
         check_curvature(self.curvature)
-        object.__setattr__(self, "augmentation", as_augmentation(self.augmentation))
+        object.__setattr__(self, "augmentation", parse(self.augmentation))
 
     def loss(
         self,
@@ -138,7 +143,8 @@ class Averaging:
             The examples' numbers in the data ``(b,)``, so that a draw depends on the seed and the
             example alone; their places in the batch by default.
         """
-        augmentation = as_augmentation(self.augmentation)
+        check_floats(x)
+        augmentation = parse(self.augmentation)
         fixed = self.rule and _rule(augmentation, self.n, x.device) is not None
         chance = not fixed or (self.order == 2 and self.directions is not None)
         rng = _rng(seed, index, x) if chance else None
@@ -164,6 +170,7 @@ class Averaging:
         """Give the loss of each example from versions ``(n, b, *shape)`` made elsewhere."""
         n = len(versions)
         if weights is None:
+            check_floats(versions)
             weights = torch.full((n,), 1 / n, dtype=versions.dtype, device=versions.device)
         x = versions[0]
         return self._losses(model, versions, weights, x, y, loss, _rng(seed, None, x))
@@ -268,9 +275,12 @@ def _mean_map(
         return torch.tensordot(weights, versions, 1).flatten(1)
 
 
-def as_augmentation(given: Augmentation | str) -> Augmentation:
-    """Read a spec; an augmentation stays as it is."""
-    return parse(given) if isinstance(given, str) else given
+def check_floats(x: Tensor) -> None:
+    """Raise if a batch is not of real numbers, as pixels read from files are not."""
+    if not x.is_floating_point():
+        raise AuguryError(
+            f"the batch must be of floats, not {x.dtype}; give pixels as x.float() / 255"
+        )
 
 
 def check_curvature(curvature: str) -> None:

@@ -16,9 +16,14 @@ import torch
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
-from augury.augmentations import Augmentation, Params, Power, Then
+from augury.augmentations import Augmentation, Params, Power, Then, parse
 from augury.augmentations.warps import Affine, sample
-from augury.averaging.average import LossLike, as_augmentation, check_curvature, check_training
+from augury.averaging.average import (
+    LossLike,
+    check_curvature,
+    check_floats,
+    check_training,
+)
 from augury.averaging.head import Rest, second
 from augury.averaging.layers import INPUT
 from augury.averaging.probe import cut_at
@@ -53,7 +58,7 @@ class TangentPropagation:
 
     def __post_init__(self) -> None:
         check_curvature(self.curvature)
-        object.__setattr__(self, "augmentation", as_augmentation(self.augmentation))
+        object.__setattr__(self, "augmentation", parse(self.augmentation))
 
     def loss(
         self,
@@ -79,9 +84,10 @@ class TangentPropagation:
         index: Tensor | None = None,  # likewise
     ) -> Tensor:
         """Give the loss of each example of a batch: ``(b,)``; nothing is drawn, whatever `seed`."""
+        check_floats(x)
         check_training(model)
         cut = cut_at(model, INPUT, x)
-        sketch = tangent_sketch(as_augmentation(self.augmentation), x)
+        sketch = tangent_sketch(parse(self.augmentation), x)
         return second(Rest(cut, False, x.dtype), sketch, x, y, any_loss(loss), self.curvature)
 
 

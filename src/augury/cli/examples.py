@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import zipfile
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from augury.data import load
-from augury.data.layout import arrange, to_tensor
-from augury.data.npz import read_npz
+from augury.data import as_dataset
+from augury.data.labels import as_written
+from augury.data.layout import arrange
+from augury.data.load import read_source
 from augury.data.scaling import scale_pixels, span
-from augury.data.table import TABLES, read_table
+from augury.data.source import Source
 from augury.errors import AuguryError
+
+Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -38,70 +40,131 @@ def read_examples(
     size: int | None,
     kind: str | None,
     *,
-    like: dict[str, Any] | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    skip_bad: bool = False,
+    progress: Progress | None = None,
 ) -> Examples:
-    """Read data for a model.
-
-    Parameters
-    ----------
-    data, label, size, kind, progress
-        As for `augury.load`.
-    like
-        `about` of the data that the model was fitted on, for new examples; these may be without
-        labels, in an ``.npz`` file that holds one array.
-    """
-    path = Path(data).expanduser()
-    if like is not None and path.suffix.lower() == ".npz" and _arrays(path) == 1:
-        return _unlabelled(path, kind, like)
-    found = load(data, label=label, size=size, kind=kind, progress=progress)
+    """Read data to fit a model on; the parameters are those of `augury.load`."""
+    name, source = read_source(data, label=label, size=size, skip_bad=skip_bad, progress=progress)
+    kind = kind or source.kind
+    found = as_dataset(source.x, source.y, kind=kind, classes=source.classes, name=name)
     real = found.classes is None
-    notes = tuple(note for note in found.notes if "centred" not in note)
+    notes = (*source.notes, *(note for note in found.notes if "centred" not in note))
     y: Any = None if real else np.array(found.classes)[found.y.numpy()]
+    x = arrange(np.asarray(source.x), kind)[0]
     if found.kind == "image":
         if real:
             raise AuguryError(
                 "images with a real-valued target cannot be fitted from the command line; use "
                 "AugmentedKernelRegressor in Python"
             )
-        about = _same_pixels(notes, size, like)
-        return Examples(found.x, y, found.kind, found.name, notes, real, about)
-    # Vectors and series are read once more, as they are: `load` scaled them by their own spread.
-    source = read_table(path, label) if path.suffix.lower() in TABLES else read_npz(path)
-    x = arrange(np.asarray(source.x), kind)[0]
-    about = _spread(x, found.kind) if like is None else like
+        about = {"kind": "image", "scaled": _scaled(notes), "size": size}
+        if about["scaled"]:
+            low, high = span(x)
+            about["span"] = [min(low, 0.0), high]
+        return Examples(found.x, y, found.kind, name, notes, real, about)
+    # Vectors and series as they are: `as_dataset` scaled them by their own spread.
+    about = _spread(x, found.kind)
+    if source.columns:
+        about |= {"label": label, "columns": [list(column) for column in source.columns]}
     y = np.asarray(source.y, dtype=np.float64) if real else y
-    return Examples(_standardised(x, about), y, found.kind, found.name, notes, real, about)
+    return Examples(_standardised(x, about), y, found.kind, name, notes, real, about)
 
 
-def _unlabelled(path: Path, kind: str | None, like: dict[str, Any]) -> Examples:
+def read_new(
+    data: str,
+    label: str | None,
+    size: int | None,
+    kind: str | None,
+    *,
+    like: dict[str, Any],
+    shape: tuple[int, ...],
+    real: bool,
+    skip_bad: bool = False,
+    progress: Progress | None = None,
+) -> Examples:
+    """Read new examples for a model, with labels or without.
+
+    Parameters
+    ----------
+    data, label, size, kind, skip_bad, progress
+        As for `augury.load`.
+    like
+        `about` of the data that the model was fitted on; empty if it was saved from Python.
+    shape
+        Of one example, as the model takes it.
+    real
+        Whether the model predicts numbers.
+    """
+    name, source = read_source(
+        data, label=label, size=size, skip_bad=skip_bad, progress=progress, like=like
+    )
+    x = np.asarray(source.x)
+    kept = like.get("kind")
+    if x.ndim == 2 and kept == "image":
+        kept = None
+    x, notes = arrange(x, kind or source.kind or kept)
+    low, high = span(x)
+    y = _labels(source, len(x), real, notes)
+    if "mean" not in like and "scaled" not in like:
+        notes.append("the model was not fitted by augury fit: values were taken as they are")
+        if math.prod(shape) == math.prod(x.shape[1:]):
+            x = x.reshape(len(x), *shape)
+    elif x.ndim == 4:
+        x, done = _same_pixels(x, low, high, like)
+        notes += done
+    else:
+        x = _standardised(x, like)
+    found = {4: "image", 3: "series", 2: "vector"}[x.ndim]
+    return Examples(x, y, found, name, (*source.notes, *notes), real, like)
+
+
+def _labels(source: Source, count: int, real: bool, notes: list[str]) -> np.ndarray | None:
+    """Give labels to compare predictions with, if each example has one."""
+    if source.y is None:
+        return None
+    if source.classes is not None:
+        return np.array(source.classes)[np.asarray(source.y, dtype=int)]
+    y = as_written(source.y)
+    if y is None:
+        notes.append("some labels are missing: predictions were not compared with them")
+        return None
+    if len(y) != count:
+        raise AuguryError(
+            f"{len(y):,} labels came for {count:,} examples; give one for each, or none"
+        )
+    if not real:
+        return y
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            array, notes = arrange(archive[archive.files[0]], kind)
-    except (OSError, ValueError, EOFError) as error:
-        if isinstance(error, AuguryError):
-            raise
-        raise AuguryError(f"cannot read {path}: {' '.join(str(error).split())[:100]}") from None
-    low, high = span(array)
-    if array.ndim == 4:
-        array, done = scale_pixels(array, low, high)
-        _same_pixels(tuple(done), None, like)
-        return Examples(to_tensor(array), None, "image", path.name, tuple(notes), False, like)
-    name = {3: "series", 2: "vector"}[array.ndim]
-    return Examples(_standardised(array, like), None, name, path.name, tuple(notes), False, like)
+        return np.asarray(source.y, dtype=np.float64).reshape(count)
+    except ValueError:
+        raise AuguryError(
+            f"the model predicts numbers, and the labels are words, as {y[0]!r}; leave them out"
+        ) from None
+
+
+def _scaled(notes: tuple[str, ...]) -> list[str]:
+    return [note for note in notes if "were scaled" in note]
 
 
 def _same_pixels(
-    notes: tuple[str, ...], size: int | None, like: dict[str, Any] | None
-) -> dict[str, Any]:
-    scaled = [note for note in notes if "were scaled" in note]
-    if like is not None and like.get("scaled") != scaled:
-        wanted, came = (" ".join(s or ["as they are"]) for s in (like.get("scaled"), scaled))
+    x: np.ndarray, low: float, high: float, like: dict[str, Any]
+) -> tuple[np.ndarray, list[str]]:
+    """Scale pixels as the model's were; refuse those that were saved in another way."""
+    as_is = low >= 0 and high <= 1
+    if "span" in like:
+        base, top = like["span"]
+        if not as_is and high - base <= 2 * (top - base) and base - low <= top - base:
+            return ((x - base) / (top - base)).astype(np.float32), []
+    out, done = scale_pixels(x, low, high)
+    scaled = _scaled(tuple(done))
+    wanted = like.get("scaled") or []
+    if "span" in like or wanted != scaled:
         raise AuguryError(
-            f"the scale of the pixels differs from the model's: {came}, and for the model: "
-            f"{wanted}; save both as bytes, or with values in [0, 1]"
+            f"the scale of the pixels differs from the model's: these go from {low:g} to {high:g}, "
+            f"and for the model {' '.join(wanted) or 'bytes or values in [0, 1] were taken'}; "
+            "save both in the same way"
         )
-    return {"kind": "image", "scaled": scaled, "size": size}
+    return out, done
 
 
 def _spread(x: np.ndarray, kind: str) -> dict[str, Any]:
@@ -119,16 +182,7 @@ def _standardised(x: np.ndarray, about: dict[str, Any]) -> np.ndarray:
     if mean.shape != x.shape[1:2]:
         raise AuguryError(
             f"the model takes {len(mean)} columns (or channels), and this data has {x.shape[1]}; "
-            "give the columns that it was fitted on"
+            "give the columns that it was fitted on, and --label for a table that has one"
         )
     sides = (-1,) + (1,) * (x.ndim - 2)
     return ((x - mean.reshape(sides)) / deviation.reshape(sides)).astype(np.float32)
-
-
-def _arrays(path: Path) -> int:
-    """Count the arrays of an archive; 0 if it is none, for its reader to say."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return len(archive.namelist())
-    except (OSError, zipfile.BadZipFile):
-        return 0

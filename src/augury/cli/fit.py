@@ -54,6 +54,7 @@ def fit(
         str | None,
         typer.Option(help="image, series or vector, where the shape of an array leaves a doubt."),
     ] = None,
+    skip_bad: Annotated[bool, typer.Option(help="Leave out images that cannot be read.")] = False,
 ) -> None:
     """Train a kernel classifier of DATA with an augmentation, and write it to MODEL."""
     check_writable(out)
@@ -72,7 +73,12 @@ def fit(
     parsed = parse(augmentation)
     with bar("reading") as tick:
         found = read_examples(
-            data, label, size, kind, progress=lambda done, total: tick(done, total, "images")
+            data,
+            label,
+            size,
+            kind,
+            skip_bad=skip_bad,
+            progress=lambda done, total: tick(done, total, "images"),
         )
     train, test = _split(len(found.x), holdout, seed)
     options: dict[str, Any] = {
@@ -105,15 +111,15 @@ def fit(
         print(f"  {note}")
     print(f"{model.describe()}; {seconds:.1f} s")
     if len(test):
-        print(f"{score(model, found.x[test], found.y[test])} on {len(test):,} examples left out")
+        value = model.score(found.x[test], found.y[test])
+        print(f"{say_score(value, found.real)} on {len(test):,} examples left out")
     save_model(model, out, about=found.about)
     print(f"wrote {out}")
 
 
-def score(model: Any, x: Any, y: Any) -> str:
+def say_score(value: float, real: bool) -> str:
     """Say how good a model is on labelled examples."""
-    value = model.score(x, y)
-    return f"accuracy {value:.2%}" if hasattr(model, "classes_") else f"R² {value:.3f}"
+    return f"R² {value:.3f}" if real else f"accuracy {value:.2%}"
 
 
 def _split(count: int, holdout: float, seed: int) -> tuple[Any, Any]:

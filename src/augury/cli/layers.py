@@ -88,6 +88,12 @@ def layers(
         raise AuguryError(f"--max-examples must be 0 (all) or more, not {max_examples}")
     if batch_size is not None and batch_size < 1:
         raise AuguryError(f"--batch-size must be 1 or more, not {batch_size}")
+    if against_weights is not None and against is None:
+        raise AuguryError("--against-weights is for the network of --against; give that too")
+    if pretrained and not any(_named(spec) for spec in (model, against) if spec is not None):
+        raise AuguryError(
+            f"--pretrained is for a timm model, and {model} is none; give its weights by --weights"
+        )
 
     from augury.augmentations import parse
     from augury.cli.progress import bar
@@ -137,6 +143,11 @@ def layers(
         page = result.to_markdown() if report.suffix.lower() == ".md" else result.to_html()
         write(report, page)
         print(f"wrote {report}")
+
+
+def _named(spec: str) -> bool:
+    """Whether a network is the name of a timm model, not module:function and not a file."""
+    return ":" not in spec and not Path(spec).expanduser().is_file()
 
 
 def _label(spec: str, weights: Path | None) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from augury.cli.fit import DATA, score
+from augury.cli.fit import DATA, say_score
 from augury.errors import AuguryError
 from augury.files import check_writable, write
 
@@ -33,35 +34,43 @@ def predict(
         str | None,
         typer.Option(help="image, series or vector, where the shape of an array leaves a doubt."),
     ] = None,
+    skip_bad: Annotated[bool, typer.Option(help="Leave out images that cannot be read.")] = False,
 ) -> None:
-    """Predict the labels of DATA with a MODEL, and say how many are right."""
+    """Predict the labels of DATA with a MODEL and, if it has labels, say how many are right."""
     if out is not None:
         check_writable(out)
 
-    from augury.cli.examples import read_examples
+    from augury.cli.examples import read_new
     from augury.cli.progress import bar
-    from augury.estimators import about_model, load_model
+    from augury.estimators.persistence import read_model
 
-    fitted = load_model(model, device=device)
-    about = about_model(model)
+    fitted: Any
+    fitted, about = read_model(model, device=device)
     with bar("reading") as tick:
-        found = read_examples(
+        found = read_new(
             data,
             label,
-            size or about.get("size"),
+            size,
             kind,
             like=about,
+            shape=fitted.shape_,
+            real=not hasattr(fitted, "classes_"),
+            skip_bad=skip_bad,
             progress=lambda done, total: tick(done, total, "images"),
         )
     if found.x.shape[1:] != fitted.shape_:
         raise AuguryError(
             f"the model takes examples of shape {fitted.shape_}, and these have "
-            f"{tuple(found.x.shape[1:])}; for a folder of images, give --size"
+            f"{tuple(found.x.shape[1:])}; for a folder of images give --size, for a table --label"
         )
+    shown = out is not None or found.y is not None
+    for note in found.notes:
+        print(f"  {note}", file=sys.stdout if shown else sys.stderr)  # else it goes with the CSV
+    predicted = fitted.predict(found.x)
     if found.y is not None:
-        _show_score(fitted, found)
+        _show_score(fitted, found, predicted)
     if out is not None or found.y is None:
-        text = _table(fitted, found)
+        text = _table(fitted, found, predicted)
         if out is None:
             print(text, end="")
         else:
@@ -69,17 +78,26 @@ def predict(
             print(f"wrote {out}")
 
 
-def _show_score(model: Any, found: Examples) -> None:
-    unknown = 0 if found.real else sum(label not in model.classes_ for label in set(found.y))
-    if unknown:
-        print(f"  {unknown} of the data's classes are unknown to the model")
-    print(f"{score(model, found.x, found.y)} on {len(found.x):,} examples of {found.name}")
+def _show_score(model: Any, found: Examples, predicted: Any) -> None:
+    import numpy as np
+
+    from augury.data.labels import as_written
+
+    if found.real:
+        value = model.score(found.x, found.y)
+    else:
+        known: Any = as_written(model.classes_)
+        unknown = np.setdiff1d(found.y, known)
+        if len(unknown):
+            print(f"  {len(unknown)} of the data's classes are unknown to the model")
+        value = float(np.mean(as_written(predicted) == found.y))
+    print(f"{say_score(value, found.real)} on {len(found.x):,} examples of {found.name}")
 
 
-def _table(model: Any, found: Examples) -> str:
+def _table(model: Any, found: Examples, predicted: Any) -> str:
     """Write predictions as CSV, with the labels where there are any."""
     columns: dict[str, list[Any]] = {} if found.y is None else {"label": found.y.tolist()}
-    columns["predicted"] = model.predict(found.x).tolist()
+    columns["predicted"] = predicted.tolist()
     if hasattr(model, "classes_"):
         chance = model.predict_proba(found.x).max(1)
         columns["probability"] = [f"{value:.4f}" for value in chance]

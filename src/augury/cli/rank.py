@@ -70,7 +70,9 @@ def rank(
             "the families named (as -a rotation)."
         ),
     ] = False,
-    versions: Annotated[int, typer.Option(help="Versions of each example to look at.")] = 8,
+    versions: Annotated[
+        int, typer.Option(help="Versions of each example to look at; the trial has its own.")
+    ] = 8,
     max_examples: Annotated[
         int, typer.Option(help="Use at most so many examples, each class in proportion; 0: all.")
     ] = 5000,
@@ -203,7 +205,9 @@ def show(result: Ranking) -> None:
             Text(row.verdict, style=_STYLE[row.verdict]),
         )
     console.print(table)
-    unit = "% accuracy" if result.score == "trial" else result.score
+    unit = result.score
+    if result.score == "trial":
+        unit = "% accuracy" if result.dataset["classes"] else "% of the variance explained"
     console.print(
         f"{result.baseline.score:.{digits}f} {unit} without augmentation; {result.features}; "
         f"{result.seconds:.1f} s",

@@ -29,15 +29,18 @@ def read_folder(
     seed: int = 0,
     skip_bad: bool = False,
     progress: Progress | None = None,
+    new: bool = False,
 ) -> Source:
-    """Read images, the name of each one's folder being its class.
+    """Read images, the name of each one's folder being its class; `new` ones may be loose.
 
     Those to keep are chosen first; their headers are looked at; then they are decoded, two at a
     time, into one array of bytes.
     """
-    files, y, names, notes = _find(path)
-    labels = encode(y, len(files), names)
-    kept = choose(labels.y, labels.count, max_examples, seed)
+    files, y, names, notes = _find(path, new)
+    kept = None
+    if not new:
+        labels = encode(y, len(files), names)
+        kept = choose(labels.y, labels.count, max_examples, seed)
     if kept is not None:
         notes.append(sample_note(len(kept), len(files), seed, by_class=True))
         files, y = [files[i] for i in kept], y[kept]
@@ -83,6 +86,8 @@ def read_folder(
     if not good.all():
         pixels = pixels[good]
     notes += bad.notes()
+    if not names:
+        return Source(pixels, None, None, "image", tuple(notes))
     return Source(pixels, y[rows][good], tuple(names), "image", tuple(notes))
 
 
@@ -109,13 +114,15 @@ class _Bad:
         return [f"{some} could not be read and left out: {listed(self.names, 5)}"]
 
 
-def _find(path: Path) -> tuple[list[Path], np.ndarray, list[str], list[str]]:
-    """List the images with their class numbers, in sorted order."""
+def _find(path: Path, new: bool) -> tuple[list[Path], np.ndarray, list[str], list[str]]:
+    """List the images with their class numbers, in sorted order; without names, if loose."""
     loose, folders = _images(path), _folders(path)
     found = {folder: _images(path / folder) for folder in folders}
     names = [folder for folder in folders if found[folder]]
     expected = f"expected a folder of images for each class, as {flat(path / 'cat' / '1.png')}"
     if not names:
+        if loose and new:
+            return [path / file for file in loose], np.zeros(len(loose), dtype=int), [], []
         if loose:
             raise AuguryError(
                 f"{flat(path)} holds {len(loose):,} loose images without class folders; {expected}"

@@ -43,9 +43,17 @@ def find_training_images(folder: Path) -> Path | None:
     return next((p for p in sorted(folder.iterdir()) if _IMAGES.fullmatch(p.name)), None)
 
 
-def read_idx_pair(images: Path) -> Source:
-    """Read a file of examples, and of labels beside it: ``images`` and ``labels`` in its name."""
-    labels = _labels_beside(images)
+def read_idx_pair(images: Path, *, new: bool = False) -> Source:
+    """Read a file of examples, and of labels beside it: ``images`` and ``labels`` in its name.
+
+    `new` examples may be without labels.
+    """
+    try:
+        labels = _labels_beside(images)
+    except AuguryError:
+        if new:
+            return Source(read_idx(images), None)
+        raise
     return Source(read_idx(images), read_idx(labels))
 
 

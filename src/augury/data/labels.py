@@ -81,6 +81,19 @@ def encode(y: Any, n: int, classes: Sequence[object] | None = None) -> Labels:
     return Labels(numbers.astype(np.int64), names)
 
 
+def as_written(y: Any) -> np.ndarray | None:
+    """Give labels as `encode` names classes, however few there are; None if some are missing."""
+    plain = y.detach().cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
+    if any(_is_missing(value) for value in plain.ravel().tolist()):
+        return None
+    values = _values(plain)
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        return None
+    if values.dtype.kind == "f" and np.all(values == np.floor(values)):
+        values = values.astype(np.int64)
+    return np.array([str(value) for value in values.tolist()])
+
+
 def check_counts(counts: np.ndarray, names: Sequence[str], numeric: bool = False) -> None:
     """Check that there are two classes or more, with two examples or more each."""
     if len(counts) == 1:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from augury.data.arrays import as_dataset
 from augury.data.cifar import is_cifar, read_cifar
@@ -64,6 +65,43 @@ def load(
     >>> len(data), data.kind, data.shape
     (100, 'image', (1, 8, 8))
     """
+    name, found = read_source(
+        source,
+        label=label,
+        size=size,
+        max_examples=max_examples,
+        seed=seed,
+        skip_bad=skip_bad,
+        progress=progress,
+    )
+    data = as_dataset(
+        found.x,
+        found.y,
+        kind=kind or found.kind,
+        classes=found.classes,
+        name=name,
+        max_examples=max_examples,
+        seed=seed,
+    )
+    return replace(data, notes=(*found.notes, *data.notes))
+
+
+def read_source(
+    source: str | Path,
+    *,
+    label: str | None = None,
+    size: int | tuple[int, int] | None = None,
+    max_examples: int | None = None,
+    seed: int = 0,
+    skip_bad: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+    like: Mapping[str, Any] | None = None,
+) -> tuple[str, Source]:
+    """Read data as it is, and give it a name; the parameters are those of `load`.
+
+    `like` is what was kept of the data that a model was fitted on, where this is new data for it:
+    that may be without labels, and the test part is read where there is one.
+    """
     if not isinstance(source, str | Path):
         raise AuguryError(
             f"augury.load takes a name or a path, not {type(source).__name__}; "
@@ -80,24 +118,15 @@ def load(
                 raise _missing(path)
             if path.is_dir():
                 _refuse(label=label)
-                found = _read_folder(path, size, max_examples, seed, skip_bad, progress)
+                found = _read_folder(path, size, max_examples, seed, skip_bad, progress, like)
             else:
                 _refuse(size=size)
-                found = _read_file(path, label)
+                found = _read_file(path, label, like)
         except OSError as error:
             raise AuguryError(f"cannot read {flat(path)}: {cause(error)}") from None
         except MemoryError:
             raise AuguryError(f"{flat(path)} does not fit in memory; give less of it") from None
-    data = as_dataset(
-        found.x,
-        found.y,
-        kind=kind or found.kind,
-        classes=found.classes,
-        name=name,
-        max_examples=max_examples,
-        seed=seed,
-    )
-    return replace(data, notes=(*found.notes, *data.notes))
+    return name, found
 
 
 def _read_folder(
@@ -107,33 +136,41 @@ def _read_folder(
     seed: int,
     skip_bad: bool,
     progress: Callable[[int, int], None] | None,
+    like: Mapping[str, Any] | None,
 ) -> Source:
+    new = like is not None
     images = find_training_images(path)
     if images is not None:
         _refuse(size=size)
-        return read_idx_pair(images)
+        return _noted(read_idx_pair(images, new=new), new)
     if is_cifar(path):
         _refuse(size=size)
-        return read_cifar(path)
+        return _noted(read_cifar(path), new)
     return read_folder(
         path,
-        size=_sides(size),
+        size=_sides(size if size is not None or like is None else like.get("size")),
         max_examples=max_examples,
         seed=seed,
         skip_bad=skip_bad,
         progress=progress,
+        new=new,
     )
 
 
-def _read_file(path: Path, label: str | None) -> Source:
+def _noted(found: Source, new: bool) -> Source:
+    note = "the folder's training images were read, not its test images"
+    return found._replace(notes=(*found.notes, note)) if new else found
+
+
+def _read_file(path: Path, label: str | None, like: Mapping[str, Any] | None) -> Source:
     suffix = path.suffix.lower()
     if suffix in TABLES:
-        return read_table(path, label)
+        return read_table(path, label, like)
     _refuse(label=label)
     if suffix == ".npz":
-        return read_npz(path)
+        return read_npz(path, new=like is not None)
     if looks_like_idx(path):
-        return read_idx_pair(path)
+        return read_idx_pair(path, new=like is not None)
     raise AuguryError(f"cannot tell what {flat(path)} is: expected {_FORMATS}")
 
 

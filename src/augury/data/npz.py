@@ -18,29 +18,52 @@ from augury.errors import AuguryError
 # Names that are looked for, best first, whatever their case.
 _X = ("x_train", "train_x", "train_images", "train_data", "x", "images", "data")
 _Y = ("y_train", "train_y", "train_labels", "train_targets", "y", "labels", "targets")
+_TEST_X, _TEST_Y = (
+    [name.replace("train", "test") for name in known if "train" in name] for known in (_X, _Y)
+)
 
 
-def read_npz(path: Path) -> Source:
-    """Read the training examples and labels of an archive."""
+def read_npz(path: Path, *, new: bool = False) -> Source:
+    """Read the training examples and labels of an archive.
+
+    With `new`, read its test examples where it has any, and labels only where they are there.
+    """
     try:
         with zipfile.ZipFile(path) as archive:
             names = [name.removesuffix(".npy") for name in archive.namelist()]
-            x, y = _find(names, _X, path, "examples"), _find(names, _Y, path, "labels")
-            arrays = [_read(archive, name, path) for name in (x, y)]
+            if new:
+                x, y = _find_new(names, path)
+            else:
+                x, y = _find(names, _X, path, "examples"), _find(names, _Y, path, "labels")
+            arrays = [None if name is None else _read(archive, name, path) for name in (x, y)]
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError) as error:
         if isinstance(error, AuguryError):
             raise
         raise AuguryError(_explain(path, error)) from None
     rest = [name for name in names if name not in (x, y)]
-    notes = (f"of the archive, {flat(x)} and {flat(y)} were used and {listed(rest)} not",)
-    return Source(arrays[0], arrays[1], notes=notes if rest else ())
+    used = listed([x] if y is None else [x, y])
+    note = f"of the archive, {used} {'was' if y is None else 'were'} used and {listed(rest)} not"
+    assert arrays[0] is not None
+    return Source(arrays[0], arrays[1], notes=(note,) if rest else ())
+
+
+def _find_new(names: Sequence[str], path: Path) -> tuple[str, str | None]:
+    if len(names) == 1:
+        return names[0], None
+    test = _first(names, _TEST_X)
+    x = test or _find(names, _X, path, "examples")
+    return x, _first(names, _TEST_Y if test else _Y)
+
+
+def _first(names: Sequence[str], known: Sequence[str]) -> str | None:
+    lower = {name.lower(): name for name in names}
+    return next((lower[candidate] for candidate in known if candidate in lower), None)
 
 
 def _find(names: Sequence[str], known: Sequence[str], path: Path, what: str) -> str:
-    lower = {name.lower(): name for name in names}
-    for candidate in known:
-        if candidate in lower:
-            return lower[candidate]
+    found = _first(names, known)
+    if found is not None:
+        return found
     raise AuguryError(
         f"{flat(path)} has no {what}: expected arrays x and y, or x_train and y_train, "
         f"and found {listed(names) or 'none'}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,11 @@ import torch
 from sklearn.utils.validation import validate_data
 from torch import Tensor
 
+from augury.augmentations import Augmentation, parse
 from augury.errors import AuguryError
+from augury.rng import Rng
+
+_LOOKED_AT = 64  # examples
 
 
 def read_inputs(
@@ -23,7 +28,8 @@ def read_inputs(
     estimator
         Whose `n_features_in_` and `shape_` are set (`reset`) or checked.
     X
-        A 2-D array-like, or a tensor on any device; more dimensions are taken as the shape.
+        A 2-D array-like, or a tensor on any device; more dimensions are taken as the shape, and
+        images of one channel need not have it.
     input_shape
         The shape of one example, where rows are flat.
     reset
@@ -41,7 +47,8 @@ def read_inputs(
             array = array.astype(np.float64)
         flat = torch.from_numpy(array if array.flags.writeable else array.copy())
     if reset:
-        estimator.shape_ = _shape(tuple(came), input_shape, flat.shape[1])
+        shape = _shape(tuple(came), input_shape, flat.shape[1])
+        estimator.shape_ = _fitting(shape, input_shape, parse(estimator.augmentation))
         estimator.bytes_ = flat.dtype == torch.uint8
     elif estimator.bytes_ and flat.dtype != torch.uint8 and float(flat.max()) > 1:
         raise AuguryError(
@@ -83,6 +90,38 @@ def _shape(came: tuple[int, ...], asked: tuple[int, ...] | None, columns: int) -
             "width)"
         )
     return shape
+
+
+def _fitting(
+    shape: tuple[int, ...], asked: tuple[int, ...] | None, augmentation: Augmentation
+) -> tuple[int, ...]:
+    """Give the shape that an augmentation can take: of images of one channel, with it."""
+    reasons = []
+    for each in (shape, (1, *shape)) if len(shape) == 2 else (shape,):
+        try:
+            augmentation.check(each)
+        except AuguryError as error:
+            reasons.append(str(error))
+        else:
+            return each
+    hint = "" if asked else ", or say by input_shape= what shape an example has"
+    raise AuguryError(f"{reasons[0]}{hint}")
+
+
+@torch.no_grad()
+def warn_of_range(augmentation: Augmentation, sample: Tensor) -> None:
+    """Warn where pixels are beyond [0, 1] and the augmentation cuts them there."""
+    x = sample[:_LOOKED_AT]
+    if x.dim() != 4 or (float(x.min()) >= 0 and float(x.max()) <= 1):
+        return
+    made = augmentation.views(x, 1, Rng(0, torch.arange(len(x), device=x.device)))
+    if float(made.min()) >= 0 and float(made.max()) <= 1:
+        warnings.warn(
+            f"{augmentation} cuts pixels at 0 and 1, and X has them from {float(x.min()):g} to "
+            f"{float(x.max()):g}; bring them to [0, 1] before",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def to_floats(x: Tensor, like: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from augury.augmentations import Augmentation, parse
 from augury.devices import resolve_device, tensor_cores
 from augury.errors import AuguryError
-from augury.estimators.inputs import to_floats
+from augury.estimators.inputs import to_floats, warn_of_range
 from augury.features import AugmentedFourier, FourierFeatures
 from augury.objectives import Loss, exact, first_order, second_order
 from augury.orbit import Orbit
@@ -90,13 +90,14 @@ class KernelModel(BaseEstimator):
         self._check()
         where = resolve_device(self.device)
         like = torch.empty(0, dtype=PRECISIONS[self.precision], device=where)
-        given = self.augmentation
-        self.augmentation_ = parse(given) if isinstance(given, str) else given
+        self.augmentation_ = parse(self.augmentation)
         self._psi = self._make_features()
         self._budget(like, targets.shape[1])
         generator = torch.Generator().manual_seed(self.seed)
         index = torch.randperm(len(x), generator=generator)[:_SAMPLE].to(x.device)
-        self._psi.fit(to_floats(x[index], like), targets[index.to(targets.device)].to(like))
+        sample = to_floats(x[index], like)
+        warn_of_range(self.augmentation_, sample)
+        self._psi.fit(sample, targets[index.to(targets.device)].to(like))
         self.gamma_ = self._psi.phi.gamma_
         self.note_ = self._psi.note
 

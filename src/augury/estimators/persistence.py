@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -84,7 +85,27 @@ def save_model(
 
 
 def load_model(path: str | Path, *, device: str = "auto") -> KernelModel:
-    """Read a model that `save_model` wrote. No code in the file is run: there is none."""
+    """Read a model that `save_model` wrote. No code in the file is run: there is none.
+
+    A model that ``augury fit`` wrote may take examples scaled as that did it: then a warning
+    says so.
+    """
+    model, about = read_model(path, device=device)
+    spread = "mean" in about and "deviation" in about
+    if spread or "span" in about:
+        how = "(x - mean) / deviation" if spread else "(x - span[0]) / (span[1] - span[0])"
+        warnings.warn(
+            f"{path} takes examples scaled as `augury fit` did: {how}, as "
+            "augury.estimators.about_model gives them for this file; `augury predict` does it "
+            "by itself",
+            UserWarning,
+            stacklevel=2,
+        )
+    return model
+
+
+def read_model(path: str | Path, *, device: str = "auto") -> tuple[KernelModel, dict[str, Any]]:
+    """Read a model, and the plain values kept beside it."""
     path = Path(path)
     try:
         with safe_open(str(path), framework="pt") as file:
@@ -105,7 +126,8 @@ def load_model(path: str | Path, *, device: str = "auto") -> KernelModel:
     if metadata.get("digest") != _digest(text, tensors):
         raise AuguryError(f"{path} was changed after it was written; fit and save it again")
     try:
-        return _rebuild(json.loads(text), tensors, device)
+        settings = json.loads(text)
+        return _rebuild(settings, tensors, device), settings["about"]
     except AuguryError as error:
         raise AuguryError(f"{path} cannot be used: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, IndexError) as error:

@@ -14,7 +14,11 @@ from torch import Tensor
 from augury.augmentations import Augmentation, parse
 from augury.devices import resolve_device
 from augury.errors import AuguryError
-from augury.estimators.inputs import read_inputs, to_floats
+from augury.estimators.inputs import (
+    read_inputs,
+    to_floats,
+    warn_of_range,
+)
 from augury.features import AugmentedFourier, FourierFeatures
 
 _SAMPLE = 1000
@@ -93,11 +97,12 @@ class AugmentedFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             seed=self.seed,
         )
         self._psi = AugmentedFourier(
-            parse(self.augmentation) if isinstance(self.augmentation, str) else self.augmentation,
+            parse(self.augmentation),
             phi,
             versions=self.versions,
             seed=self.seed,
         )
+        warn_of_range(self._psi.augmentation, sample)
         targets = None if y is None else _targets(y, len(x))[index.cpu()].to(sample)
         with torch.no_grad():
             self._psi.fit(sample, targets)

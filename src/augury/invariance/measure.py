@@ -13,10 +13,10 @@ import torch
 from scipy.special import stdtrit
 from torch import Tensor, nn
 
-from augury.augmentations import Augmentation
-from augury.averaging.average import as_augmentation
+from augury.augmentations import Augmentation, parse
 from augury.averaging.layers import INPUT, find_layer
 from augury.data import Dataset
+from augury.data.messages import cause
 from augury.errors import AuguryError
 from augury.invariance.result import Cell, Profile
 from augury.invariance.statistic import Invariance
@@ -81,10 +81,12 @@ def profile(
     """
     started = time.perf_counter()
     given = [augmentations] if isinstance(augmentations, str | Augmentation) else augmentations
-    chosen = list(dict.fromkeys(as_augmentation(a) for a in given))
+    chosen = list(dict.fromkeys(parse(a) for a in given))
     data = _Inputs(x, model)
     _check(model, data, chosen, versions)
-    names = _names(model, layers, data.batch(torch.arange(2)))
+    pair = data.batch(torch.arange(2))
+    _try(model, pair, name or type(model).__name__)
+    names = _names(model, layers, pair)
     rows = min(_ROWS, _VALUES // math.prod(data.shape))
     size = batch_size or max(1, rows // (versions + 1))
     batches = torch.arange(len(data)).split(size)
@@ -176,6 +178,20 @@ def _check(
         raise AuguryError("invariance needs two examples or more, to know how far apart they are")
     for augmentation in augmentations:
         augmentation.check(data.shape)
+
+
+def _try(model: nn.Module, x: Tensor, name: str) -> None:
+    """Raise if the network does not run on such a batch."""
+    try:
+        with torch.no_grad():
+            model(x)
+    except Exception as error:  # whatever a module of the user's may raise
+        script = isinstance(model, torch.jit.ScriptModule)  # says the cause last, after a traceback
+        reason = str(error).strip().splitlines()[-1] if script else cause(error)
+        raise AuguryError(
+            f"{name} cannot take a batch of shape {tuple(x.shape)} ({reason}); "
+            "give a network made for this data"
+        ) from error
 
 
 def _names(model: nn.Module, layers: Sequence[str] | None, x: Tensor) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import sys
+import pickle
 import warnings
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from augury.augmentations.sampled import load_object
+from augury.augmentations.sampled import blame, load_object
 from augury.data.messages import cause, nearest
 from augury.errors import AuguryError
 
@@ -52,11 +52,12 @@ def load_network(
 
 
 def _called(spec: str) -> nn.Module:
-    folder = str(Path.cwd())
-    if folder not in sys.path:  # a module beside the data is found, as with `python -m`
-        sys.path.insert(0, folder)
-    found = load_object(spec)
-    model = found if isinstance(found, nn.Module) else found()
+    model = load_object(spec)
+    if callable(model) and not isinstance(model, nn.Module):
+        try:
+            model = model()
+        except Exception as error:  # whatever a function of the user's may raise
+            raise AuguryError(f"{spec} failed: {blame(error)}") from error
     if not isinstance(model, nn.Module):
         raise AuguryError(f"{spec} gives a {type(model).__name__}, not a torch.nn.Module")
     return model
@@ -126,7 +127,12 @@ def _fill(model: nn.Module, path: Path) -> None:
         else:
             state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # whatever the file makes torch raise
-        raise AuguryError(f"cannot read the weights in {path}: {cause(error)}") from None
+        unknown = isinstance(error, pickle.UnpicklingError)  # torch's own words are a page
+        reason = "it does not hold plain tensors alone" if unknown else cause(error)
+        raise AuguryError(
+            f"cannot read the weights in {path}: {reason}; give .safetensors, or what "
+            "torch.save(model.state_dict(), ...) writes, not a whole model"
+        ) from None
     try:
         model.load_state_dict(state)
     except (RuntimeError, AttributeError, TypeError) as error:

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from augury.augmentations import Augmentation
+from augury.augmentations import Augmentation, parse
 from augury.averaging import Averaging, cut_at, cuts
-from augury.averaging.average import LossLike, as_augmentation, versions_of
+from augury.averaging.average import LossLike, versions_of
 from augury.averaging.layers import unwrapped
 from augury.errors import AuguryError
 from augury.invariance import profile
@@ -78,7 +78,7 @@ def plan(
         raise AuguryError(f"saving is a share of the time between 0 and 1, not {saving}")
     if n < 2:
         raise AuguryError(f"averaging needs 2 versions or more, not n={n}")
-    given, inner = as_augmentation(augmentation), unwrapped(model)
+    given, inner = parse(augmentation), unwrapped(model)
     names = list(layers) if layers is not None else cuts(inner, x)
     sample = _Sample(x, y, given, n, any_loss(loss), seed)
     count = len(sample.versions(n)[1])  # a finite family may have fewer

@@ -1,4 +1,4 @@
-"""Section 2: neighbours among augmented examples come to say what the kernel says.
+"""Section 3: neighbours among augmented examples come to say what the kernel says.
 
 Handwritten digits of 8 × 8 pixels are augmented by one-pixel shifts and quarter turns, so their
 orbits can be enumerated and the stationary law solved for. Held-out digits are classified by the
@@ -217,7 +217,7 @@ def section(results: dict[str, dict[str, Any]], settings: Settings) -> Section:
         )
     return Section(
         "chain",
-        "A chain of augmentations gives a kernel (Section 2)",
+        "A chain of augmentations gives a kernel (Section 3)",
         f"Digits of 8 × 8 pixels under {CHAIN}: all versions are enumerated, and the kernel "
         "classifier, which is the Bayes rule on the stationary law, is compared with nearest "
         "neighbours among what the process visits. The paper proves these and shows no numbers.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,7 +107,7 @@ def _selects(found: _Found | None) -> Claim:
     if found is None or "rbf" not in found.accuracy:
         return unchecked(words, paper)
     at = {spec.split("(")[0]: k for k, spec in enumerate(found.specs)}
-    mean = [float(np.mean(row)) for row in found.accuracy["rbf"]]
+    mean = [statistics.fmean(row) for row in found.accuracy["rbf"]]
     sides = [
         values[at["rotation"]] > values[at["identity"]] > values[at["flips"]]
         for values in (found.alignment, mean)

@@ -95,7 +95,8 @@ def _claims(results: Results, dataset: str, solver: str) -> list[Claim]:
     words = (
         f"{title}: augmentation raises accuracy",
         f"{title}: augmented features keep at least 70 % of that gain",
-        f"{title}: augmented features train at least twice as fast as traditional augmentation",
+        f"{title}: augmented features train 2 to 4 times as fast as traditional augmentation (or "
+        "as its own number, if less)",
     )
     printed = (f"{gained:+.1f} points", f"{100 * kept:.0f} %", f"{faster:.1f} times")
     if any(part is None for part in found.values()):
@@ -113,7 +114,7 @@ def _claims(results: Results, dataset: str, solver: str) -> list[Claim]:
             graded(mean, round(gained, 1) - 0.05, 0.0, error),  # the paper gives one digit
         ),
         _kept(words[1], printed[1], own, gain),
-        _faster(words[2], printed[2], parts["traditional"], parts["augmented"]),
+        _faster(words[2], printed[2], faster, parts["traditional"], parts["augmented"]),
     ]
 
 
@@ -125,14 +126,16 @@ def _kept(words: str, printed: str, own: Sequence[float], gain: Sequence[float])
     return Claim(words, printed, share_and_error(share, error), verdict)
 
 
-def _faster(words: str, printed: str, slow: dict[str, Any], fast: dict[str, Any]) -> Claim:
+def _faster(
+    words: str, printed: str, claimed: float, slow: dict[str, Any], fast: dict[str, Any]
+) -> Claim:
     """Compare times; the trials of SGD, which share one, have no spread."""
     if slow.get("machine") != fast.get("machine"):
         return unchecked(words, printed, "timed on two machines")
     ratio = statistics.median(slow["seconds"]) / statistics.median(fast["seconds"])
     each = [a / b for a, b in zip(slow["seconds"], fast["seconds"], strict=True)]
     known = f" ± {float(spread(each)):.1f}" if spread(each) > 1e-9 else ""
-    verdict = graded(ratio, _FASTER, 1.0, standard_error(each))
+    verdict = graded(ratio, min(_FASTER, claimed), 1.0, standard_error(each))
     return Claim(words, printed, f"{ratio:.1f}{known} times", verdict)
 
 

@@ -89,7 +89,7 @@ def test_the_network_is_the_papers():
 
 
 def test_cells_are_trials():
-    assert [cell.name for cell in cells(PAPER)] == ["trial-0", "trial-1", "trial-2"]
+    assert [cell.name for cell in cells(PAPER)] == [f"trial-{k}" for k in range(10)]
     assert [cell.name for cell in cells(QUICK)] == ["trial-0", "trial-1"]
     assert cells(PAPER)[0].setting["units"] == 9
     assert cells(QUICK)[0].setting["units"] == 1

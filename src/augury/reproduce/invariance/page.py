@@ -35,8 +35,7 @@ def section(results: dict[str, dict[str, Any]], settings: Settings) -> Section:
         f"{'units' if recipe.units > 1 else 'unit'} trains on CIFAR-10 without augmentation and "
         f"with each of three, from the same start, for {recipe.epochs} epochs. Below 1, the "
         "network that was trained with an augmentation moves a layer's features less under it "
-        "than the one trained without. At most three trials are run in place of the paper's ten, "
-        "for time; the paper does not say how long its networks trained.",
+        "than the one trained without. The paper does not say how long its networks trained.",
         tuple(claims),
         (_accuracies(trials),) if trials else (),
         tuple(_plot(name, trials, ratios[name], relative[name]) for name in AUGMENTATIONS)

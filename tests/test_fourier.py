@@ -184,6 +184,16 @@ def test_augmented_features_are_the_average_over_transformed_images(spec, mean, 
     torch.testing.assert_close(psi(x), expected, atol=1e-6, rtol=0)
 
 
+@pytest.mark.parametrize("spec", [spec for spec in LINEAR if parse(spec).nodes(4) is not None])
+def test_frequencies_through_matrices_are_those_through_the_adjoint(spec):
+    """As many frequencies as values take matrices; the adjoint is a derivative of `apply`."""
+    x = images(shape=(2, 8, 8))
+    psi = AugmentedFourier(parse(spec), FourierFeatures(2 * 128, gamma=0.2), versions=4).fit(x)
+    omega = psi.phi.frequencies.view(-1, 2, 8, 8)
+    expected = psi.augmentation.adjoint(omega, psi.augmentation.nodes(4).params).flatten(2)
+    torch.testing.assert_close(psi.nodes, expected, atol=1e-12, rtol=0)
+
+
 def test_a_group_average_is_invariant():
     x = images()
     psi = AugmentedFourier(parse("flips"), FourierFeatures(32, gamma=0.2)).fit(x)

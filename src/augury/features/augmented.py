@@ -15,6 +15,7 @@ from augury.features.fourier import FourierFeatures, products, waves, waves_and_
 from augury.rng import Rng
 
 _CHUNK = 1 << 24  # values of transformed frequencies made in one go
+_SMALL = 1024  # values of an example, up to which a map is a matrix that is cheap to multiply by
 _BLOCK = 1 << 21  # phases held at once on a CPU: 8 MiB, which stay in its cache
 _BLOCK_CUDA = 1 << 28
 
@@ -127,11 +128,19 @@ class AugmentedFourier(FeatureMap):
         return ""
 
     def _transform(self, like: Tensor) -> Tensor:
-        """Apply the adjoint of every map to every frequency: ``(n, d/2, pixels)``."""
+        """Apply the adjoint of every map to every frequency: ``(n, d/2, pixels)``.
+
+        Where examples are small and maps are shared, as matrices, whose rows are versions of
+        single values.
+        """
         assert self.phi.frequencies is not None
         assert self._maps is not None
         omega = self.phi.frequencies.to(like)
         params, n = self._maps.params, len(self._maps.weights)
+        count, pixels = omega.shape
+        if self.shared and pixels <= min(_SMALL, count) and n * pixels**2 <= 4 * _CHUNK:
+            unit = torch.eye(pixels).to(like).view(1, pixels, *self.phi.shape)
+            return omega @ self.augmentation.apply(unit, params).flatten(2).mT
         out = omega.new_empty(n, *omega.shape)
         step = max(1, _CHUNK // (n * omega.shape[1]))
         for start in range(0, len(omega), step):
@@ -154,7 +163,7 @@ class AugmentedFourier(FeatureMap):
         flat, offsets = x.flatten(1), self.phi.offsets
         for node in self.nodes:
             phase = products(flat, node, short=self.phi.short)
-            yield phase if offsets is None else phase.add_(offsets)
+            yield phase if offsets is None else phase + offsets
 
     def forward(self, x: Tensor) -> Tensor:
         if self.weights is None:

@@ -215,6 +215,10 @@ def test_bad_input_is_one_line(run, tmp_path):
     refused(run("fit", "digits", *SMALL, "--out", "m", "--holdout", 1.5), "--holdout")
     refused(run("fit", "digits", *SMALL, "--out", "m", "--gamma", "wide"), "--gamma", "wide")
     refused(run("fit", "digits", "--features", 10**9, "--memory", 1, "--out", "m"), "would fit")
+    refused(run("fit", "digits", *SMALL, "--out", "m", "--holdout", 0.9999), "--holdout", "fit")
+    refused(run("fit", "digits", *SMALL, "--out", "m", "--versions", 10**7), "versions", "4,096")
+    refused(run("fit", "digits", *SMALL, "--out", "m", "--memory", 0), "memory")
+    refused(run("fit", "digits", *SMALL, "--out", "m", "--ridge", "1e300"), "ridge")
     refused(run("predict", "m", "digits"), "no model file m")
     assert run("fit", "digits", *SMALL, "--out", "m")[0] == 0
     whole = (tmp_path / "m").read_bytes()
@@ -228,7 +232,14 @@ def test_bad_input_is_one_line(run, tmp_path):
     refused(run("predict", "m", "flat.npz"), "takes images")
     np.savez(tmp_path / "dark.npz", x=np.full((4, 8, 8), 3.5), y=[0, 1, 0, 1])
     refused(run("predict", "m", "dark.npz"), "scale of the pixels")
+    wide = np.random.default_rng(0).uniform(0, 255, (40, 8, 8))
+    np.savez(tmp_path / "floats.npz", x=wide, y=np.arange(40) % 2)
+    assert run("fit", "floats.npz", *SMALL, "--out", "f")[0] == 0
+    np.savez(tmp_path / "signed.npz", x=wide / 127.5 - 1, y=np.arange(40) % 2)
+    refused(run("predict", "f", "signed.npz"), "scale of the pixels", "254")
     table(tmp_path / "t.csv", 0)
+    numbers = ("--label", "b", "--loss", "logistic")
+    refused(run("fit", "t.csv", *numbers, *SMALL, "--out", "n"), "--loss", "logistic")
     assert run("fit", "t.csv", "--label", "label", *SMALL, "--out", "t")[0] == 0
     np.savez(tmp_path / "two.npz", np.zeros((4, 2)))
     refused(run("predict", "t", "two.npz"), "3 columns", "has 2")

@@ -81,9 +81,39 @@ def test_another_setting_is_another_cell(tmp_path: Path, experiment: types.Simpl
 
 def test_data_of_another_source_is_another_cell(tmp_path: Path) -> None:
     store, cell = Store(tmp_path), _cell(dataset="mnist")
-    store.write(cell, "mnist5k", {"value": 1}, {})
-    assert store.read(cell, "mnist") is None
-    assert store.read(cell, "mnist5k") is not None
+    store.write(cell, "mnist5k", "1a2b", {"value": 1}, {})
+    assert store.read(cell, "mnist", "1a2b") is None
+    assert store.read(cell, "mnist5k", "1a2b") is not None
+    assert store.read(cell, "mnist5k", "3c4d") is None
+    assert store.read(cell, "mnist5k", "") is not None  # they are gone; the numbers are not
+
+
+def test_other_data_of_the_same_name_are_computed_again(
+    tmp_path: Path, experiment: types.SimpleNamespace
+) -> None:
+    rng = np.random.default_rng(0)
+    archive = {
+        f"{kind}_{part}": values
+        for part in ("train", "test")
+        for kind, values in (
+            ("x", rng.integers(0, 255, (60, 28, 28)).astype(np.uint8)),
+            ("y", np.arange(60) % 10),
+        )
+    }
+    (tmp_path / "data").mkdir()
+    experiment.list = [_cell("a", dataset="mnist")]
+
+    def again(**arrays: Any) -> tuple[int, int]:
+        np.savez(tmp_path / "data" / "mnist.npz", **{**archive, **arrays})
+        outcome, _ = go(tmp_path, data=tmp_path / "data")
+        return outcome.computed, outcome.kept
+
+    assert again() == (1, 0)
+    assert again() == (0, 1)
+    assert again(y_test=archive["y_test"][::-1]) == (1, 0)
+    (tmp_path / "data" / "mnist.npz").unlink()
+    outcome, _ = go(tmp_path, data=tmp_path / "data", settings=replace(TINY, examples=5000))
+    assert outcome.computed == 0
 
 
 @pytest.mark.parametrize("content", ["", '{"result": {"val', "[]", "{}"])

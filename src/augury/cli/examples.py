@@ -153,8 +153,10 @@ def _same_pixels(
     as_is = low >= 0 and high <= 1
     if "span" in like:
         base, top = like["span"]
-        if not as_is and high - base <= 2 * (top - base) and base - low <= top - base:
-            return ((x - base) / (top - base)).astype(np.float32), []
+        span = top - base
+        near = high - base <= 2 * span and base - low <= span and high - low >= span / 10
+        if not as_is and near:
+            return ((x - base) / span).astype(np.float32), []
     out, done = scale_pixels(x, low, high)
     scaled = _scaled(tuple(done))
     wanted = like.get("scaled") or []

@@ -44,7 +44,7 @@ def fit(
     memory: Annotated[
         float | None, typer.Option(help="GiB to use; by default half of what is free.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Of everything random.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     label: Annotated[str | None, typer.Option(help="The column of a table to predict.")] = None,
     size: Annotated[
@@ -80,7 +80,13 @@ def fit(
             skip_bad=skip_bad,
             progress=lambda done, total: tick(done, total, "images"),
         )
+    if found.real and loss != "quadratic":
+        raise AuguryError(f"the labels are numbers, for which --loss is quadratic, not {loss!r}")
     train, test = _split(len(found.x), holdout, seed)
+    if not len(train):
+        raise AuguryError(
+            f"--holdout {holdout:g} leaves none of {len(found.x):,} examples to fit; give less"
+        )
     options: dict[str, Any] = {
         "features": features,
         "kernel": kernel,

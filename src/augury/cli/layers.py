@@ -59,7 +59,7 @@ def layers(
     batch_size: Annotated[
         int | None, typer.Option(help="Examples at a time; without effect on the result.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Of everything random.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     label: Annotated[str | None, typer.Option(help="The column of a table to leave out.")] = None,
     size: Annotated[

@@ -76,7 +76,7 @@ def rank(
     max_examples: Annotated[
         int, typer.Option(help="Use at most so many examples, each class in proportion; 0: all.")
     ] = 5000,
-    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Of everything random.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     label: Annotated[
         str | None,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +28,7 @@ def read_inputs(
     Parameters
     ----------
     estimator
-        Whose `n_features_in_` and `shape_` are set (`reset`) or checked.
+        Whose `n_features_in_`, `shape_`, `bytes_` and `beyond_` are set (`reset`) or checked.
     X
         A 2-D array-like, or a tensor on any device; more dimensions are taken as the shape, and
         images of one channel need not have it.
@@ -43,13 +45,20 @@ def read_inputs(
         array: Any = validate_data(estimator, rows, reset=reset, dtype="numeric")
         if array.dtype.kind not in "biuf":
             raise AuguryError(f"X must hold numbers, not {array.dtype}; convert it first")
-        if array.dtype.kind != "f" and array.dtype != np.uint8:
-            array = array.astype(np.float64)
+        if array.dtype not in (np.uint8, np.float16, np.float32, np.float64):
+            array = array.astype(np.float64)  # other numbers, or of another byte order
+        array = np.ascontiguousarray(array)
         flat = torch.from_numpy(array if array.flags.writeable else array.copy())
     if reset:
         shape = _shape(tuple(came), input_shape, flat.shape[1])
         estimator.shape_ = _fitting(shape, input_shape, parse(estimator.augmentation))
         estimator.bytes_ = flat.dtype == torch.uint8
+        estimator.beyond_ = not estimator.bytes_ and float(flat.max()) > 1
+    elif estimator.beyond_ and flat.dtype == torch.uint8:
+        raise AuguryError(
+            "the model was fitted on floats that go beyond 1, and X holds bytes, which would stand "
+            "for pixels in [0, 1]; give floats on the same scale"
+        )
     elif estimator.bytes_ and flat.dtype != torch.uint8 and float(flat.max()) > 1:
         raise AuguryError(
             "the model was fitted on bytes, which stand for pixels in [0, 1], and X holds floats "
@@ -82,6 +91,8 @@ def _check_tensor(estimator: Any, X: Tensor, *, reset: bool) -> Tensor:
 
 
 def _shape(came: tuple[int, ...], asked: tuple[int, ...] | None, columns: int) -> tuple[int, ...]:
+    if asked is not None and not isinstance(asked, Sequence):
+        raise AuguryError(f"input_shape must be the shape of one example, not {asked!r}")
     shape = tuple(int(side) for side in (asked or came or (columns,)))
     if not 1 <= len(shape) <= 3 or min(shape) < 1 or math.prod(shape) != columns:
         raise AuguryError(
@@ -128,3 +139,13 @@ def to_floats(x: Tensor, like: Tensor) -> Tensor:
     """Give examples as floats on the device and of the type of `like`; bytes become [0, 1]."""
     moved = x.to(like.device, non_blocking=True)
     return moved.to(like.dtype) / 255 if moved.dtype == torch.uint8 else moved.to(like.dtype)
+
+
+def on_cpu(state: dict[str, Any]) -> dict[str, Any]:
+    """Give the attributes of a fitted estimator as they are pickled: tensors on the CPU."""
+    for name in ("_weights", "_bias"):
+        if name in state:
+            state[name] = state[name].cpu()
+    if "_psi" in state and state["_psi"].weights.is_cuda:
+        state["_psi"] = copy.deepcopy(state["_psi"]).cpu()
+    return state

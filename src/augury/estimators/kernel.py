@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,7 +15,8 @@ from torch import Tensor, nn
 from augury.augmentations import Augmentation, parse
 from augury.devices import resolve_device, tensor_cores
 from augury.errors import AuguryError
-from augury.estimators.inputs import to_floats, warn_of_range
+from augury.estimators.inputs import on_cpu, to_floats, warn_of_range
+from augury.estimators.parameters import check_numbers
 from augury.features import AugmentedFourier, FourierFeatures
 from augury.objectives import Loss, exact, first_order, second_order
 from augury.orbit import Orbit
@@ -79,8 +79,10 @@ class KernelModel(BaseEstimator):
     seed: int
     shape_: tuple[int, ...]
     bytes_: bool
+    beyond_: bool
 
     def _check(self) -> None:
+        check_numbers(self)
         _choice("objective", self.objective, OBJECTIVES)
         _choice("prediction", self.prediction, ("averaged", "plain"))
         _choice("precision", self.precision, PRECISIONS)
@@ -93,34 +95,44 @@ class KernelModel(BaseEstimator):
         self.augmentation_ = parse(self.augmentation)
         self._psi = self._make_features()
         self._budget(like, targets.shape[1])
-        generator = torch.Generator().manual_seed(self.seed)
+        generator = torch.Generator().manual_seed(int(self.seed))
         index = torch.randperm(len(x), generator=generator)[:_SAMPLE].to(x.device)
         sample = to_floats(x[index], like)
+        if not bool(sample.isfinite().all()):
+            raise AuguryError(
+                f"X holds numbers up to {float(x.abs().max()):.0e}, too large for {like.dtype}; "
+                "bring them nearer to 1"
+            )
         warn_of_range(self.augmentation_, sample)
         self._psi.fit(sample, targets[index.to(targets.device)].to(like))
         self.gamma_ = self._psi.phi.gamma_
         self.note_ = self._psi.note
 
+    @property
+    def _d(self) -> int:
+        """The number of features: of NumPy's types too, as a grid search gives them."""
+        return int(self.features)
+
     def _make_features(self) -> AugmentedFourier:
         phi = FourierFeatures(
-            self.features,
+            self._d,
             gamma=self.gamma,
             kernel=self.kernel,
             nu=self.nu,
             sampling=self.sampling,
             mean=self.mean,
             std=self.std,
-            seed=self.seed,
+            seed=int(self.seed),
         )
         phi.short = self.precision == "bfloat16"
         room = 2.0 if self.memory is None else self.memory / 4
         return AugmentedFourier(
             self.augmentation_,
             phi,
-            versions=self.versions,
+            versions=int(self.versions),
             memory=room,
             shared=self.objective != "first-order",  # as the versions that it is trained on are
-            seed=self.seed,
+            seed=int(self.seed),
         )
 
     def _budget(self, like: Tensor, outputs: int) -> tuple[float, float]:
@@ -132,8 +144,8 @@ class KernelModel(BaseEstimator):
             width = min(_KRYLOV, d) + 4 * outputs
             return item * d * (pixels / 2 * 3 + width) + 4 * self._block_bytes(like)
 
-        check_fits(need, self.features, allowed)
-        left = allowed - need(self.features)
+        check_fits(need, self._d, allowed)
+        left = allowed - need(self._d)
         return 0.75 * left, left / 3  # Cholesky holds the matrix twice
 
     def _block_bytes(self, like: Tensor) -> int:
@@ -146,7 +158,7 @@ class KernelModel(BaseEstimator):
         room, self._gram_bytes = self._budget(like, y[0].numel())
         if like.is_cuda and x.nbytes < room / 2:
             x, room = x.to(like.device), room - x.nbytes
-        size = self._block_bytes(like) // (self._width() * self.features * like.element_size())
+        size = self._block_bytes(like) // (self._width() * self._d * like.element_size())
 
         def make(index: Tensor) -> tuple[Orbit, Tensor | None]:
             with tensor_cores(self.precision in _SHORT):  # as at prediction, whatever sums take
@@ -190,6 +202,11 @@ class KernelModel(BaseEstimator):
             found = self._solve_ridge(x, y, progress, short=self.precision in _SHORT)
         if found is None:  # what the first held is free by now
             found = self._solve_ridge(x, y, progress, short=False)
+        if not bool(found.weights.isfinite().all()):
+            raise AuguryError(
+                "the weights are not finite: some numbers in X are too large, or gamma is; bring "
+                "X nearer to 1"
+            )
         self.ridge_, self.risk_, self.solver_ = found.ridge, found.risk, found.method
         self._weights = found.weights
         return found
@@ -212,7 +229,7 @@ class KernelModel(BaseEstimator):
         found = self._solve_quadratic(x, one_hot, progress)
         outputs = 1 if y.is_floating_point() else one_hot.shape[1]
         batches = self._batches(x, y, lambda done, total: None)
-        head = nn.Linear(self.features, outputs, device=batches.device, dtype=batches.dtype)
+        head = nn.Linear(self._d, outputs, device=batches.device, dtype=batches.dtype)
         nn.init.zeros_(head.weight)
         nn.init.zeros_(head.bias)
         if self.ridge == "gcv":  # λ against a loss of this curvature is worth as much
@@ -234,15 +251,15 @@ class KernelModel(BaseEstimator):
         """Give wᵀψ(x) + bias, or wᵀφ(x) for plain prediction: ``(N, C)``, float64 on the CPU."""
         psi = self._psi
         assert psi.weights is not None
-        step = max(1, self._block_bytes(psi.weights) // (self.features * 8))
+        step = max(1, self._block_bytes(psi.weights) // (self._d * 8))
         plain = self.prediction == "plain"
         parts = []
         with tensor_cores(self.precision in _SHORT):
             for block in x.split(step):
                 examples = to_floats(block, psi.weights)
                 features = psi.phi(examples) if plain else psi(examples)
-                parts.append(features @ self._weights + self._bias)
-        return torch.cat(parts).double().cpu()
+                parts.append(features @ self._weights)
+        return torch.cat(parts).double().cpu() + self._bias.double().cpu()
 
     def describe(self) -> str:
         """Say in a sentence what was fitted."""
@@ -267,13 +284,7 @@ class KernelModel(BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle from the CPU, so that a machine without the device can read it."""
-        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]  # scikit-learn leaves it untyped
-        for name in ("_weights", "_bias"):
-            if name in state:
-                state[name] = state[name].cpu()
-        if "_psi" in state and state["_psi"].weights.is_cuda:
-            state["_psi"] = copy.deepcopy(state["_psi"]).cpu()
-        return state
+        return on_cpu(dict(super().__getstate__()))  # type: ignore[call-overload]  # scikit-learn leaves it untyped
 
 
 def _choice(name: str, value: str, allowed: Any) -> None:

@@ -31,7 +31,7 @@ _KINDS: dict[str, type[KernelModel]] = {
     "classifier": AugmentedKernelClassifier,
     "regressor": AugmentedKernelRegressor,
 }
-_MOST_VERSIONS = 4096
+_STRANGE = "{path} does not hold what a model of augury must ({reason}); fit and save it again"
 
 
 def save_model(
@@ -65,9 +65,10 @@ def save_model(
         "params": {name: _plain(value) for name, value in params.items()},
         "shape": list(model.shape_),
         "bytes": bool(model.bytes_),
-        "gamma": model.gamma_,
-        "ridge": model.ridge_,
-        "risk": model.risk_,
+        "beyond": bool(model.beyond_),
+        "gamma": _plain(model.gamma_),
+        "ridge": _plain(model.ridge_),
+        "risk": _plain(model.risk_),
         "solver": model.solver_,
         "flat": getattr(model, "_flat", None),
         "classes": None,
@@ -107,6 +108,17 @@ def load_model(path: str | Path, *, device: str = "auto") -> KernelModel:
 def read_model(path: str | Path, *, device: str = "auto") -> tuple[KernelModel, dict[str, Any]]:
     """Read a model, and the plain values kept beside it."""
     path = Path(path)
+    settings, tensors = _open(path)
+    try:
+        return _rebuild(settings, tensors, device), settings["about"]
+    except AuguryError as error:
+        raise AuguryError(f"{path} cannot be used: {error}") from None
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, IndexError) as error:
+        raise AuguryError(_STRANGE.format(path=path, reason=_reason(error))) from None
+
+
+def _open(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Read the settings and the tensors of a model file, whole and unchanged."""
     try:
         with safe_open(str(path), framework="pt") as file:
             metadata = file.metadata() or {}
@@ -127,20 +139,18 @@ def read_model(path: str | Path, *, device: str = "auto") -> tuple[KernelModel, 
         raise AuguryError(f"{path} was changed after it was written; fit and save it again")
     try:
         settings = json.loads(text)
-        return _rebuild(settings, tensors, device), settings["about"]
-    except AuguryError as error:
-        raise AuguryError(f"{path} cannot be used: {error}") from None
-    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, IndexError) as error:
-        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
-        raise AuguryError(
-            f"{path} does not hold what a model of augury must ({reason}); fit and save it again"
-        ) from None
+    except ValueError as error:
+        raise AuguryError(_STRANGE.format(path=path, reason=_reason(error))) from None
+    return settings, tensors
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
 
 
 def about_model(path: str | Path) -> dict[str, Any]:
     """Give the plain values kept beside a model that `load_model` accepts."""
-    with safe_open(str(path), framework="pt") as file:
-        return json.loads(file.metadata()["augury"])["about"]
+    return dict(_open(Path(path))[0].get("about", {}))
 
 
 def _rebuild(settings: dict[str, Any], tensors: dict[str, Tensor], device: str) -> KernelModel:
@@ -152,14 +162,12 @@ def _rebuild(settings: dict[str, Any], tensors: dict[str, Tensor], device: str) 
     params = dict(settings["params"], device=device)
     if params["input_shape"] is not None:
         params["input_shape"] = tuple(params["input_shape"])
-    if not 1 <= params["versions"] <= _MOST_VERSIONS:
-        raise AuguryError(f"versions must be from 1 to {_MOST_VERSIONS}, not {params['versions']}")
     model: Any = kind(**params)
     model._check()
     model.augmentation_ = parse(params["augmentation"])
     model.shape_ = tuple(int(side) for side in settings["shape"])
     model.n_features_in_ = math.prod(model.shape_)
-    model.bytes_ = bool(settings["bytes"])
+    model.bytes_, model.beyond_ = bool(settings["bytes"]), bool(settings.get("beyond"))
     model.gamma_, model.ridge_ = float(settings["gamma"]), float(settings["ridge"])
     model.risk_, model.solver_ = float(settings["risk"]), str(settings["solver"])
     outputs = 1
@@ -173,7 +181,7 @@ def _rebuild(settings: dict[str, Any], tensors: dict[str, Tensor], device: str) 
         outputs = len(tensors["bias"])
     like = torch.empty(0, dtype=PRECISIONS[model.precision], device=resolve_device(device))
     model._weights = _shaped(tensors, "weights", (model.features, outputs)).to(like)
-    model._bias = _shaped(tensors, "bias", (outputs,)).to(like)
+    model._bias = _shaped(tensors, "bias", (outputs,)).to(like.device)
     model._psi = model._make_features()
     _restore(model._psi.phi, tensors, model)
     model._psi.to(like)

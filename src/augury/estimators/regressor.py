@@ -95,13 +95,18 @@ class AugmentedKernelRegressor(RegressorMixin, KernelModel):
         target = torch.from_numpy(values.reshape(len(values), -1).copy())
         mean = target.mean(0)
         scale = target.std(0, correction=0).clamp_min(1e-30)
+        if not float(torch.cat([mean.abs(), scale]).max()) <= 1e30:
+            raise AuguryError(
+                f"y holds numbers up to {float(target.abs().max()):.0e}; divide it by a number "
+                "that brings it nearer to 1"
+            )
         centred = (target - mean) / scale
         self._fit_features(x, centred)
         like = self._psi.weights
         assert like is not None
         self._solve_quadratic(x, centred.to(like), progress)
         self._weights = self._weights * scale.to(like)
-        self._bias = mean.to(like)
+        self._bias = mean.to(like.device)  # in float64: it may be far larger than what varies
         self.risk_ = self.risk_ * float(scale.square().mean())
         return self
 

@@ -15,10 +15,12 @@ from augury.augmentations import Augmentation, parse
 from augury.devices import resolve_device
 from augury.errors import AuguryError
 from augury.estimators.inputs import (
+    on_cpu,
     read_inputs,
     to_floats,
     warn_of_range,
 )
+from augury.estimators.parameters import check_numbers
 from augury.features import AugmentedFourier, FourierFeatures
 
 _SAMPLE = 1000
@@ -80,27 +82,28 @@ class AugmentedFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def fit(self, X: Any, y: Any = None) -> AugmentedFourierFeatures:
         """Choose γ, draw the frequencies and transform them."""
+        check_numbers(self)
         x = read_inputs(self, X, self.input_shape, reset=True)
         dtype = torch.float64 if x.dtype == torch.float64 else torch.float32
         like = torch.empty(0, dtype=dtype, device=resolve_device(self.device))
-        generator = torch.Generator().manual_seed(self.seed)
+        generator = torch.Generator().manual_seed(int(self.seed))
         index = torch.randperm(len(x), generator=generator)[:_SAMPLE].to(x.device)
         sample = to_floats(x[index], like)
         phi = FourierFeatures(
-            self.features,
+            int(self.features),
             gamma=self.gamma,
             kernel=self.kernel,
             nu=self.nu,
             sampling=self.sampling,
             mean=self.mean,
             std=self.std,
-            seed=self.seed,
+            seed=int(self.seed),
         )
         self._psi = AugmentedFourier(
             parse(self.augmentation),
             phi,
-            versions=self.versions,
-            seed=self.seed,
+            versions=int(self.versions),
+            seed=int(self.seed),
         )
         warn_of_range(self._psi.augmentation, sample)
         targets = None if y is None else _targets(y, len(x))[index.cpu()].to(sample)
@@ -110,6 +113,10 @@ class AugmentedFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self._n_features_out = self.features
         return self
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle from the CPU, so that a machine without the device can read it."""
+        return on_cpu(dict(super().__getstate__()))  # type: ignore[call-overload]  # scikit-learn leaves it untyped
+
     @torch.no_grad()
     def transform(self, X: Any) -> Any:
         """Give ψ(x), ``(n, features)``: a tensor where X is one, else an array."""
@@ -117,7 +124,7 @@ class AugmentedFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         x = read_inputs(self, X, self.input_shape, reset=False)
         like = self._psi.weights
         assert like is not None
-        parts = [self._psi(to_floats(part, like)) for part in x.split(_BLOCK // self.features + 1)]
+        parts = [self._psi(to_floats(part, like)) for part in x.split(_BLOCK // self._psi.d + 1)]
         out = torch.cat(parts)
         return out if isinstance(X, Tensor) else out.cpu().numpy()
 
@@ -131,4 +138,6 @@ def _targets(y: Any, count: int) -> Tensor:
         _, numbers = np.unique(values, return_inverse=True)
         return torch.nn.functional.one_hot(torch.from_numpy(numbers)).double()
     numeric = torch.from_numpy(np.array(values, dtype=np.float64)).reshape(count, -1)
+    if not bool(numeric.isfinite().all()):
+        raise AuguryError("y holds NaN or infinity; drop or repair those examples")
     return numeric - numeric.mean(0)

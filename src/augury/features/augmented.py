@@ -105,7 +105,7 @@ class AugmentedFourier(FeatureMap):
             self._own = own > 1
         else:
             self._own = False
-        self._maps = Nodes(to_device(rule.params, like.device), rule.weights)
+        self._maps = Nodes(to_device(rule.params, torch.device("cpu")), rule.weights)
         self.weights = rule.weights.to(like)
         self.nodes = None if self.note else self._transform(like)
         if self.nodes is not None and self.phi.short:
@@ -136,7 +136,7 @@ class AugmentedFourier(FeatureMap):
         assert self.phi.frequencies is not None
         assert self._maps is not None
         omega = self.phi.frequencies.to(like)
-        params, n = self._maps.params, len(self._maps.weights)
+        params, n = to_device(self._maps.params, like.device), len(self._maps.weights)
         count, pixels = omega.shape
         if self.shared and pixels <= min(_SMALL, count) and n * pixels**2 <= 4 * _CHUNK:
             unit = torch.eye(pixels).to(like).view(1, pixels, *self.phi.shape)

@@ -68,8 +68,11 @@ class FourierFeatures(FeatureMap):
         check_sampling(self.kernel, sampling)
         self.sampling = sampling
         self.mean, self.std = mean, std
-        if not (torch.as_tensor(std, dtype=torch.float64) > 0).all():
-            raise AuguryError(f"std must be over 0, not {std}")
+        spread = torch.as_tensor(std, dtype=torch.float64)
+        if not (spread.isfinite() & (spread > 0)).all():
+            raise AuguryError(f"std must be over 0 and finite, not {std}")
+        if not torch.as_tensor(mean, dtype=torch.float64).isfinite().all():
+            raise AuguryError(f"mean must be finite, not {mean}")
         self.gamma_: float | None = None
         self.shape: tuple[int, ...] = ()
         self.frequencies: Tensor | None

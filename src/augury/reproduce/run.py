@@ -140,7 +140,7 @@ def _todo(
     todo: dict[str, list[Cell]] = {what: [] for what in planned}
     for what, cells in planned.items():
         for cell in cells:
-            if store.read(cell, library.source(cell.dataset)) is not None:
+            if _kept(cell, library, store) is not None:
                 outcome.kept += 1
             elif reason := library.missing(cell.dataset):
                 if reason not in outcome.missing:
@@ -149,6 +149,14 @@ def _todo(
             else:
                 todo[what].append(cell)
     return todo
+
+
+def _kept(cell: Cell, library: Library, store: Store) -> dict[str, Any] | None:
+    """Give the record of a cell that was computed on the data as they are now."""
+    source = library.source(cell.dataset)
+    if not store.path(cell, source).exists():
+        return None  # so that nothing is read for nothing
+    return store.read(cell, source, library.fingerprint(cell.dataset))
 
 
 def _compute(
@@ -182,7 +190,8 @@ def _compute(
         "machine": machine(bench.device),
         "augury": augury.__version__,
     }
-    store.write(cell, library.source(cell.dataset), result, about)
+    data = library.fingerprint(cell.dataset)
+    store.write(cell, library.source(cell.dataset), data, result, about)
     outcome.computed += 1
 
 
@@ -208,7 +217,7 @@ def _publish(
         found = [
             record
             for cell in _experiment(what).cells(every)
-            if (record := store.read(cell, library.source(cell.dataset))) is not None
+            if (record := _kept(cell, library, store)) is not None
         ]
         if found or what in whats:
             shown.append(what)

@@ -18,7 +18,8 @@ class Store:
     """A folder of finished cells, ``WHAT/NAME-HASH.json``.
 
     The hash is of the cell's setting and of the data's source: a cell is not read back for other
-    ones. On what machine it was computed is kept in it, and does not count.
+    ones, nor for other data of the same name. On what machine it was computed is kept in it, and
+    does not count.
     """
 
     folder: Path
@@ -29,15 +30,32 @@ class Store:
         digest = hashlib.sha256(key.encode()).hexdigest()[:12]
         return self.folder / cell.what / f"{cell.name}-{digest}.json"
 
-    def read(self, cell: Cell, source: str) -> dict[str, Any] | None:
-        """Give the record of a finished cell; None where there is none that can be read."""
+    def read(self, cell: Cell, source: str, data: str) -> dict[str, Any] | None:
+        """Give the record of a finished cell; None where there is none that can be read.
+
+        Parameters
+        ----------
+        cell, source
+            The cell, and what stands for its data set.
+        data
+            A sum over the data, which the record's must equal; empty where they are gone.
+        """
         try:
             record = json.loads(self.path(cell, source).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None  # never written, or damaged since: it is computed again
-        return record if isinstance(record, dict) and "result" in record else None
+        if not isinstance(record, dict) or "result" not in record:
+            return None
+        return record if data in ("", record.get("data")) else None
 
-    def write(self, cell: Cell, source: str, result: dict[str, Any], about: dict[str, Any]) -> None:
+    def write(
+        self,
+        cell: Cell,
+        source: str,
+        data: str,
+        result: dict[str, Any],
+        about: dict[str, Any],
+    ) -> None:
         """Keep a cell's numbers, with what they depend on and `about`, how they were made."""
         path = self.path(cell, source)
         try:
@@ -49,6 +67,7 @@ class Store:
             "name": cell.name,
             "dataset": cell.dataset,
             "source": source,
+            "data": data,
             "setting": cell.setting,
             **about,
             "result": result,

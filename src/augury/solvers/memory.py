@@ -42,8 +42,12 @@ def check_fits(need: Callable[[int], float], d: int, budget: float) -> None:
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if need(2 * middle) <= budget else (low, middle)
-    advice = f"{2 * low:,} would fit; ask for fewer" if low else "not even two would fit; ask"
+    advice = f"{2 * low:,} would fit; ask for fewer, or" if low else "not even two would fit;"
     raise AuguryError(
-        f"{d:,} features need {need(d) / GIB:,.1f} GiB and {budget / GIB:,.1f} may be used: "
-        f"{advice} or allow more with memory="
+        f"{d:,} features need {_gib(need(d))} GiB and {_gib(budget)} may be used: "
+        f"{advice} allow more with memory= (--memory)"
     )
+
+
+def _gib(size: float) -> str:
+    return f"{size / GIB:,.1f}" if size >= GIB else f"{size / GIB:.2g}"

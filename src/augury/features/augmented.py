@@ -8,7 +8,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from augury.augmentations.base import Augmentation, Nodes, to_device
+from augury.augmentations.base import Augmentation, Nodes, Params, to_device
 from augury.errors import AuguryError
 from augury.features.base import FeatureMap
 from augury.features.fourier import FourierFeatures, products, waves, waves_and_contrasts
@@ -105,9 +105,12 @@ class AugmentedFourier(FeatureMap):
             self._own = own > 1
         else:
             self._own = False
-        self._maps = Nodes(to_device(rule.params, torch.device("cpu")), rule.weights)
         self.weights = rule.weights.to(like)
-        self.nodes = None if self.note else self._transform(like)
+        params = to_device(rule.params, like.device)
+        self.nodes = None if self.note else self._transform(like, params)
+        # Maps of whole versions are needed again; on the CPU, since a module does not move them.
+        kept = to_device(params, torch.device("cpu")) if self.shared else None
+        self._maps = Nodes(kept, rule.weights)
         if self.nodes is not None and self.phi.short:
             self.nodes = self.nodes.bfloat16()
 
@@ -127,16 +130,15 @@ class AugmentedFourier(FeatureMap):
             )
         return ""
 
-    def _transform(self, like: Tensor) -> Tensor:
+    def _transform(self, like: Tensor, params: Params) -> Tensor:
         """Apply the adjoint of every map to every frequency: ``(n, d/2, pixels)``.
 
         Where examples are small and maps are shared, as matrices, whose rows are versions of
         single values.
         """
         assert self.phi.frequencies is not None
-        assert self._maps is not None
-        omega = self.phi.frequencies.to(like)
-        params, n = to_device(self._maps.params, like.device), len(self._maps.weights)
+        assert self.weights is not None
+        omega, n = self.phi.frequencies.to(like), len(self.weights)
         count, pixels = omega.shape
         if self.shared and pixels <= min(_SMALL, count) and n * pixels**2 <= 4 * _CHUNK:
             unit = torch.eye(pixels).to(like).view(1, pixels, *self.phi.shape)

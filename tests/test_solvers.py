@@ -138,6 +138,19 @@ def test_a_penalty_adds_its_rows():
         np.testing.assert_allclose(other.weights.numpy(), expected, atol=1e-6)
 
 
+@pytest.mark.parametrize(("examples", "d"), [(30, 6), (8, 40), (900, 800)])
+def test_the_risk_with_a_penalty_is_that_of_its_smoother(examples, d):
+    features, weights, y = data(5, examples, 1, d)
+    rows = np.random.default_rng(6).normal(size=(examples, d)) / np.sqrt(1 + np.arange(d))
+    found = solve_ridge(batches(features, weights, y, penalty=rows, size=300))
+    psi, share = features[0], found.ridge * examples * np.eye(d)
+    smoother = psi @ np.linalg.solve(psi.T @ psi + rows.T @ rows + share, psi.T)
+    left = 1 - np.trace(smoother) / examples
+    risk = ((y - smoother @ y) ** 2).sum() / examples / left**2
+    exact = found.method == "eigen"
+    assert found.risk == pytest.approx(risk, rel=1e-6 if exact else 0.1)  # by probes, if not
+
+
 def test_many_targets_are_solved_by_cholesky(monkeypatch):
     monkeypatch.setattr("augury.solvers.ridge._SMALL", 1)
     features, weights, y = data(4, 90, 1, 80, outputs=40)

@@ -48,7 +48,7 @@ PRECISIONS = {
 _SHORT = ("tf32", "bfloat16")  # let a GPU's tensor cores multiply
 _SAMPLE = 1000  # examples that γ is chosen on
 _BLOCK, _BLOCK_CUDA = 2**25, 2**30  # bytes of features computed together: a CPU's cache, a GPU's
-_TANGENT = 4  # one example in so many gives its leading direction
+_TANGENTS, _RAREST = 1250, 16  # examples that give their leading direction; one in 16 at least
 _KRYLOV = 80 * 16  # columns that the solver may hold
 
 Progress = Callable[[int, int], None]
@@ -188,7 +188,8 @@ class KernelModel(BaseEstimator):
         if self.objective == "first-order":
             return Orbit(psi(examples).unsqueeze(0), one), None
         if self.objective == "tangent":
-            mean, rows = psi.leading(examples, index, _TANGENT)
+            step = min(max(1, len(x) // _TANGENTS), _RAREST)
+            mean, rows = psi.leading(examples, index, step)
             return Orbit(mean.unsqueeze(0), one), rows * math.sqrt(len(mean) / len(rows))
         if psi.shared and psi.augmentation.nodes(self.versions) is not None:
             return Orbit(psi.versions_of(examples), psi.weights), None

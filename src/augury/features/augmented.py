@@ -170,15 +170,17 @@ class AugmentedFourier(FeatureMap):
     def forward(self, x: Tensor) -> Tensor:
         if self.weights is None:
             raise AuguryError("these augmented features have no nodes yet: call fit first")
-        weights = self.weights.tolist()
-        limit = _BLOCK_CUDA if x.is_cuda else _BLOCK
-        size = max(1, 2 * limit // self.d)
+        weights, size = self.weights.tolist(), self._together(x)
         if len(x) <= size:
             return waves(self._phases(x), weights, self.d)
         out = x.new_empty(len(x), self.d)
         for part, rows in zip(x.split(size), out.split(size), strict=True):
             rows.copy_(waves(self._phases(part), weights, self.d))
         return out
+
+    def _together(self, x: Tensor) -> int:
+        """Give how many examples' phases are held at once."""
+        return max(1, 2 * (_BLOCK_CUDA if x.is_cuda else _BLOCK) // self.d)
 
     @property
     def shared(self) -> bool:
@@ -212,10 +214,13 @@ class AugmentedFourier(FeatureMap):
         """
         self._check_shared()
         assert self.weights is not None
+        weights, size = self.weights.tolist(), -(-self._together(x) // step) * step
         contrasts = self._contrasts(index[::step]).to(x)
-        mean, row = waves_and_contrasts(
-            self._phases(x), self.weights.tolist(), self.d, contrasts, step
-        )
+        mean, row = x.new_empty(len(x), self.d), x.new_empty(contrasts.shape[1], self.d)
+        shares = contrasts.split(size // step, 1)
+        for k, (part, share) in enumerate(zip(x.split(size), shares, strict=True)):
+            found = waves_and_contrasts(self._phases(part), weights, self.d, share, step)
+            mean[k * size : k * size + len(part)], row[k * size // step :][: share.shape[1]] = found
         variance = (1 - mean[::step].square().sum(1)).clamp_min(0)
         length = row.norm(dim=1).clamp_min(torch.finfo(row.dtype).tiny)
         return mean, row * (variance.sqrt() / length).unsqueeze(1)

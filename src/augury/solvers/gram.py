@@ -33,8 +33,10 @@ class Sums:
     probes
         ``(d, p)``, with E[zzᵀ] = E[ψψᵀ] for each column z: averaged features with random signs.
     sample
-        ψ and y of some examples, ``(m, d)`` and ``(m, C)``, where φ is not ψ alone: what an
+        ψ and y of some examples, ``(m, d)`` and ``(m, C)``, where φ is many versions: what an
         estimate of risk looks at.
+    penalty
+        Rows p of the penalty, over √N, where there are any: ``(m, d)``.
     """
 
     cross: Tensor
@@ -43,6 +45,7 @@ class Sums:
     gram: Tensor | None
     probes: Tensor
     sample: tuple[Tensor, Tensor] | None
+    penalty: Tensor | None
 
 
 def probes_for(targets: int) -> int:
@@ -71,6 +74,7 @@ def accumulate(
     cross: Tensor | None = None
     power, done = 0.0, 0
     kept: list[tuple[Tensor, Tensor]] = []
+    penalty: list[Tensor] = []
     step = -(-len(batches) // _SAMPLE)
     for block in batches:
         mean = block.orbit.mean.flatten(1).to(dtype or batches.dtype)
@@ -83,7 +87,9 @@ def accumulate(
             total = mean.new_zeros(batches.d, batches.d) if gram else None
         cross.addmm_(mean.mT, torch.cat([targets, signs], 1))
         power += float(targets.double().square().sum())
-        if batches.n > 1 or batches.penalised:
+        if block.penalty is not None:
+            penalty.append(block.penalty.to(mean))
+        elif batches.n > 1:
             kept.append((mean[::step].clone(), targets[::step]))
         if total is not None:
             for rows, weights in block.rows():
@@ -98,7 +104,8 @@ def accumulate(
     sample = tuple(torch.cat(part) for part in zip(*kept, strict=True)) if kept else None
     targets = batches.y.shape[1]
     random, cross = cross[:, targets:] / math.sqrt(count), cross[:, :targets] / count
-    return Sums(cross, power / count, count, total, random, sample)  # type: ignore[arg-type]  # a pair
+    rows = torch.cat(penalty) / math.sqrt(count) if penalty else None
+    return Sums(cross, power / count, count, total, random, sample, rows)  # type: ignore[arg-type]  # a pair
 
 
 def _signs(seed: int, start: int, count: int, probes: int, device: torch.device) -> Tensor:

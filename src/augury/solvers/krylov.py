@@ -50,7 +50,7 @@ class Subspace:
 def block_lanczos(
     product: Callable[[Tensor], Tensor],
     start: Tensor,
-    done: Callable[[Subspace], bool],
+    look: Callable[[Subspace], int],
     *,
     most: int,
 ) -> Subspace:
@@ -62,8 +62,8 @@ def block_lanczos(
         A times ``(d, q)``.
     start
         ``(d, q)``.
-    done
-        Looks at the space, now and then, and says when to stop.
+    look
+        Looks at the space, now and then, and says after how many steps to look again; 0 to stop.
     most
         The most steps.
 
@@ -73,13 +73,13 @@ def block_lanczos(
     one loses it to rounding. Factors rounded to a tensor core's 11 bits would lose it in any case.
     """
     with tensor_cores(False):
-        return _grow(product, start, done, most)
+        return _grow(product, start, look, most)
 
 
 def _grow(
     product: Callable[[Tensor], Tensor],
     start: Tensor,
-    done: Callable[[Subspace], bool],
+    look: Callable[[Subspace], int],
     most: int,
 ) -> Subspace:
     block = orthonormal(start)[0]
@@ -109,9 +109,10 @@ def _grow(
         ended = end == d or float(coupling.norm()) <= 1e-7 * scale
         if ended or step + 1 >= min(check, most):
             found = _view(known, image[:end, :end], coupling, step + 1)
-            if ended or step + 1 == most or done(found):
+            wait = 0 if ended or step + 1 == most else look(found)
+            if not wait:
                 return found
-            check = int(check * 1.34)
+            check = step + 1 + wait
     raise AssertionError("unreachable: the last step returns")
 
 

@@ -21,6 +21,7 @@ from augury.solvers.spectrum import Spectrum
 _SMALL = 768  # a matrix of this side is taken apart whole
 _WIDE = 32  # more targets than these choose λ by random combinations of them
 _STEPS, _TYPICAL = 80, 30
+_SETTLED = 0.7  # of log λ, between two looks
 _CACHE = 2**22  # bytes
 
 Ridges = float | Literal["gcv"]
@@ -149,24 +150,40 @@ def _eigen(sums: Sums, values: Tensor, vectors: Tensor, ridge: Ridges, dtype: to
     """Solve with all eigenvalues known, and the eigenvectors ``(d, k)``."""
     whole = torch.eye(len(values)).to(values)
     space = Subspace(vectors, values.clamp_min(0), whole, whole[:0, :0], 0)
-    spectrum = _spectrum(sums, space, sums.cross, whole=True)
+    spectrum = _View(sums, sums.cross, whole=True).spectrum(space)
     chosen = spectrum.best_ridge() if ridge == "gcv" else ridge
     weights = (vectors @ spectrum.solve(chosen)).to(dtype)
     space = replace(space, basis=vectors.to(dtype))
     return Ridge(weights, chosen, _risk(spectrum, chosen), "eigen", space=space)
 
 
-def _spectrum(sums: Sums, space: Subspace, cross: Tensor, *, whole: bool) -> Spectrum:
-    """See the data along the vectors of a space: all eigenvectors, or those probes lead to."""
-    values, sample = space.values, None
-    if sums.sample is not None:
-        psi, y = sums.sample
-        sample = (space.project(psi.mT).mT, y.double())
-    if not whole:
-        mass = space.project(sums.probes).square().mean(1)
-    else:
-        mass = values if sample is None else sample[0].square().mean(0)
-    return Spectrum(values, space.project(cross), mass, sums.power, sums.count, sample)
+class _View:
+    """The data along the vectors of a space: all eigenvectors, or those that probes lead to.
+
+    The space may grow between looks; every column of its basis meets the rows once.
+    """
+
+    def __init__(self, sums: Sums, cross: Tensor, *, whole: bool) -> None:
+        self._sums, self._cross, self._whole = sums, cross, whole
+        self._rows = sums.penalty if sums.sample is None else sums.sample[0]
+        self._seen = cross.new_empty(0 if self._rows is None else len(self._rows), 0).double()
+
+    def spectrum(self, space: Subspace) -> Spectrum:
+        sums, sample, penalty = self._sums, None, None
+        if self._rows is not None:
+            new = self._rows @ space.basis[:, self._seen.shape[1] :]
+            self._seen = torch.cat([self._seen, new.double()], 1)
+            rows = self._seen @ space.vectors
+            sample = None if sums.sample is None else (rows, sums.sample[1].double())
+            penalty = rows if sample is None else None
+        if not self._whole:
+            mass = space.project(sums.probes).square().mean(1)
+        elif sample is not None:
+            mass = sample[0].square().mean(0)
+        else:
+            mass = space.values if penalty is None else space.values - penalty.square().sum(0)
+        cross = space.project(self._cross)
+        return Spectrum(space.values, cross, mass, sums.power, sums.count, sample, penalty)
 
 
 def _krylov(
@@ -192,19 +209,26 @@ def _krylov(
     if sums.sample is not None and columns is not cross:
         psi, y = sums.sample
         sums = replace(sums, sample=(psi, y @ mix.to(y)))
-    norm = float(columns.norm()) or 1.0
-    last = [math.nan]
+    view, norm = _View(sums, columns, whole=False), float(columns.norm()) or 1.0
+    before: list[tuple[int, float, float]] = []
 
-    def done(space: Subspace) -> bool:
-        spectrum = _spectrum(sums, space, columns, whole=False)
+    def look(space: Subspace) -> int:
+        spectrum = view.spectrum(space)
         chosen = spectrum.best_ridge() if ridge == "gcv" else ridge
-        settled = abs(math.log(chosen / last[0])) < 0.7 if last[0] == last[0] else ridge != "gcv"
-        last[0] = chosen
-        return settled and (direct or space.residual(spectrum.solve(chosen)) <= tol * norm)
+        short = math.log(max(space.residual(spectrum.solve(chosen)) / (tol * norm), 1e-9))
+        known = before.pop() if before else None
+        before.append((space.steps, chosen, short))
+        wait = max(1, space.steps // 3)
+        settled = ridge != "gcv" or (known and abs(math.log(chosen / known[1])) < _SETTLED)
+        if settled and (direct or short <= 0):
+            return 0
+        if known and 0 < short < known[2]:  # residuals fall by about the same factor each step
+            wait = min(wait, math.ceil(short * (space.steps - known[0]) / (known[2] - short)))
+        return wait
 
     product = _by_gram(gram) if gram is not None else _by_features(batches)
-    space = block_lanczos(product, torch.cat([columns, sums.probes], 1), done, most=_STEPS)
-    spectrum = _spectrum(sums, space, columns, whole=False)
+    space = block_lanczos(product, torch.cat([columns, sums.probes], 1), look, most=_STEPS)
+    spectrum = view.spectrum(space)
     chosen = spectrum.best_ridge() if ridge == "gcv" else ridge
     coordinates = spectrum.solve(chosen)
     residual = space.residual(coordinates) / norm

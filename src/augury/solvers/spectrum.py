@@ -31,7 +31,9 @@ class Spectrum:
     power, count
         E‖y‖² and the number of examples N.
     sample
-        Where φ is not ψ: some examples' ψ along the eigenvectors ``(m, k)``, and their y.
+        Where φ is many versions: some examples' ψ along the eigenvectors ``(m, k)``, and their y.
+    penalty
+        Where φ is ψ and rows p of a penalty: those, over √N, along the eigenvectors ``(m, k)``.
     """
 
     values: Tensor
@@ -40,6 +42,7 @@ class Spectrum:
     power: float
     count: int
     sample: tuple[Tensor, Tensor] | None = None
+    penalty: Tensor | None = None
 
     def freedom(self, ridge: Tensor) -> Tensor:
         """Give the effective number of parameters for each λ."""
@@ -53,7 +56,12 @@ class Spectrum:
             each = [(features @ self.solve(float(at)) - y).square().sum(1).mean() for at in ridge]
             return torch.stack(each)
         fitted = self.cross.square().sum(1) * (s + 2 * r) / (s + r).square()
-        return (self.power - fitted.sum(1)).clamp_min(0)
+        error = self.power - fitted.sum(1)
+        if self.penalty is not None:
+            inner = self.penalty.mT @ self.penalty
+            solutions = torch.stack([self.solve(float(at)) for at in ridge])
+            error = error - (solutions * (inner @ solutions)).sum((1, 2))
+        return error.clamp_min(0)
 
     def gcv(self, ridge: Tensor) -> Tensor:
         """Generalised cross-validation: error / (1 − freedom / N)², for each λ."""

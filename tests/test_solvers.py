@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -249,7 +251,7 @@ def test_block_lanczos_ends_when_the_space_is_whole():
     low_rank = torch.randn(30, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     matrix = low_rank @ low_rank.mT
     start = torch.randn(30, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    space = block_lanczos(lambda v: matrix @ v, start, lambda found: False, most=99)
+    space = block_lanczos(lambda v: matrix @ v, start, lambda found: 1, most=99)
     top = torch.linalg.eigvalsh(matrix)[-3:]
     torch.testing.assert_close(space.values[-3:], top)
     square = space.basis.mT @ space.basis
@@ -316,6 +318,21 @@ def test_descent_takes_the_steps_of_momentum():
         heads[1].weight.data -= 0.1 * speed
     torch.testing.assert_close(heads[0].weight, heads[1].weight)
     assert seen == [1, 2, 3]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads Linux's own count")
+def test_memory_that_was_freed_counts_as_free():
+    def held():
+        return 4096 * int(Path("/proc/self/statm").read_text().split()[1])
+
+    before = held()
+    torch.ones(7 * 2**20)  # 28 MiB, freed: after that, tensors under it come from the heap
+    many = [torch.ones(2**20) for _ in range(100)]
+    some = many[::10]  # between the others, which therefore do not go by themselves
+    del many
+    available_bytes(torch.device("cpu"))
+    assert held() < before + 2**27
+    assert len(some) == 10
 
 
 def test_what_fits_is_said():

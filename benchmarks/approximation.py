@@ -1,13 +1,13 @@
 """How close the approximate objectives are to the true one: Figure 1 of the paper, its appendix.
 
     python benchmarks/approximation.py [--quick] [--device cuda] [--trials 10] [--dataset mnist]
-        [--base rbf] [--examples 5000] [--features 2000]
+        [--base rbf] [--examples 5000] [--features 2000] [--versions 16]
 
 The experiment is `augury.reproduce.approximation`, where its settings and its words are. For each
 data set it writes `results/approximation_DATASET.json` with all numbers and `….svg`, drawn as the
 paper's: the difference of objectives through training, in the mean and example by example, and the
 divergence of test predictions, for Fourier features and LeNet under rotation, crop and blur.
-`--base rbf` leaves LeNet out.
+`--base rbf` leaves LeNet out; `--versions` says how many versions of each image T is, if not four.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from matplotlib.figure import Figure
 from augury.report.section import Plot
 from augury.reproduce import PAPER, QUICK
 from augury.reproduce.approximation import cells, section
-from augury.reproduce.approximation.experiment import BASES, DATASETS
+from augury.reproduce.approximation.experiment import BASES, DATASETS, PER_VERSION, versions
 from augury.reproduce.cells import Bench
 from augury.reproduce.images import Library, default_folder
 
@@ -65,13 +65,17 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=None)
     parser.add_argument("--examples", type=int, default=None, help="training images, 0 for all")
     parser.add_argument("--features", type=int, default=None, help="Fourier features")
+    parser.add_argument("--versions", type=int, default=None, help="of each image; 4 or more")
     parser.add_argument("--out", type=Path, default=RESULTS, help="where results are written")
     options = parser.parse_args()
     settings = QUICK if options.quick else PAPER
     given = {key: getattr(options, key) for key in ("trials", "examples", "features")}
     settings = replace(settings, **{k: v for k, v in given.items() if v is not None})
+    if options.versions:
+        settings = replace(settings, versions=PER_VERSION * options.versions)
     library, device = Library(options.data, settings), torch.device(options.device)
     bases, suffix = options.base or list(BASES), "_quick" if options.quick else ""
+    suffix += f"_{options.versions}_versions" if options.versions else ""
     for dataset in options.dataset or DATASETS:
         if missing := library.missing(dataset):
             print(missing)
@@ -86,7 +90,7 @@ def main() -> None:
         for claim in shown.claims:
             if claim.verdict != "could not be checked":
                 print(f"{claim.words}: {claim.ours} (paper: {claim.paper}): {claim.verdict}")
-        about = {key: getattr(settings, key) for key in given}
+        about = {key: getattr(settings, key) for key in given} | {"versions": versions(settings)}
         result = {"environment": environment(device), "settings": about, "cells": found}
         print("wrote", save(options.out, f"approximation_{dataset}{suffix}.json", result))
         draw(shown.plots, options.out / f"approximation_{dataset}{suffix}.svg")

@@ -48,7 +48,7 @@ PRECISIONS = {
 _SHORT = ("tf32", "bfloat16")  # let a GPU's tensor cores multiply
 _SAMPLE = 1000  # examples that γ is chosen on
 _BLOCK, _BLOCK_CUDA = 2**25, 2**30  # bytes of features computed together: a CPU's cache, a GPU's
-_TANGENTS, _RAREST = 1250, 16  # examples that give their leading direction; one in 16 at least
+_TANGENTS, _RAREST = 1250, 8  # examples that give their leading direction; one in 8 at least
 _KRYLOV = 80 * 16  # columns that the solver may hold
 
 Progress = Callable[[int, int], None]

@@ -16,6 +16,8 @@ from augury.reproduce.settings import AUGMENTATIONS, Settings
 
 DATASETS = ("mnist", "cifar10")
 BASES = {"rbf": "RBF", "lenet": "LeNet"}
+PER_VERSION = 4
+"""How many of a setting's versions there are for one of T."""
 
 
 def cells(settings: Settings) -> list[Cell]:
@@ -40,7 +42,7 @@ def versions(settings: Settings) -> int:
 
     The claims are of any T, and training takes time in proportion to its size.
     """
-    return max(4, settings.versions // 4)
+    return max(4, settings.versions // PER_VERSION)
 
 
 def _setting(base: str, spec: str, settings: Settings) -> dict[str, Any]:

@@ -42,7 +42,7 @@ class AugmentedKernelClassifier(ClassifierMixin, KernelModel):
     objective
         ``"first-order"`` trains on averaged features (the paper's augmented features);
         ``"tangent"`` punishes, for the quadratic loss, also the variance along the leading
-        direction of every fourth orbit: most of the second-order term for a little more;
+        direction of some orbits: most of the second-order term for a little more;
         ``"second-order"`` on averaged features with the whole variance term; ``"exact"`` on all
         versions, in closed form for the quadratic loss.
     loss

@@ -123,7 +123,7 @@ def sklearn_pair(
     if need > 0.7 * available_bytes(torch.device("cpu")):
         return {"note": f"not run: its features would take {need / 2**30:.0f} GiB"}
     gamma, cpu = choose_gamma(train), torch.device("cpu")
-    found: dict[str, Any] = {"accuracy": [], "seconds": [], "training": []}
+    found: dict[str, Any] = {"accuracy": [], "seconds": [], "training_seconds": []}
     for trial in range(settings.trials):
         started = now(cpu)
         every = torch.arange(len(train))
@@ -133,7 +133,7 @@ def sklearn_pair(
         features = sampler.fit_transform(versions.flatten(0, 1).flatten(1).numpy())
         model = RidgeClassifier(alpha=baseline["ridge"][trial] * len(features), copy_X=False)
         model.fit(features, np.tile(train.y.numpy(), n))
-        found["training"].append(now(cpu) - started)
+        found["training_seconds"].append(now(cpu) - started)
         new = test.batch(torch.arange(len(test)), cpu, torch.float32).flatten(1).numpy()
         right = model.predict(sampler.transform(new)) == test.y.numpy()
         found["seconds"].append(now(cpu) - started)
@@ -147,7 +147,7 @@ def show(way: str, found: dict[str, Any]) -> None:
         return
     accuracy = [100 * value for value in found["accuracy"]]
     spread = statistics.stdev(accuracy) if len(accuracy) > 1 else 0.0
-    training, seconds = (statistics.median(found[key]) for key in ("training", "seconds"))
+    training, seconds = (statistics.median(found[key]) for key in ("training_seconds", "seconds"))
     also = ""
     if "averaged" in found:
         also = f"; {100 * statistics.fmean(found['averaged']):.2f} % if it averaged at prediction"
@@ -167,7 +167,7 @@ def last_line(table: dict[str, Any]) -> str:
     mean = {way: 100 * statistics.fmean(found[way]["accuracy"]) for way in ran}
     averaged = 100 * statistics.fmean(found["traditional"]["averaged"])
 
-    def times(slower: str, faster: str, key: str = "training") -> float:
+    def times(slower: str, faster: str, key: str = "training_seconds") -> float:
         return statistics.median(found[slower][key]) / statistics.median(found[faster][key])
 
     words = [

@@ -78,15 +78,15 @@ def classifier(
 def by_closed_form(bench: Bench, dataset: str, way: str, settings: Settings) -> dict[str, Any]:
     """Fit and predict from arrays in host memory, once for each trial's frequencies.
 
-    ``training`` are the seconds of fitting alone, ``seconds`` those up to predictions.
+    ``training_seconds`` are those of fitting alone, ``seconds`` those up to predictions.
     Traditional augmentation predicts from new images as they are; ``averaged`` is its accuracy if
     it averaged their features too, as its rivals do.
     """
     images, device = bench.images(dataset), bench.device
     test = turned(images.test, TASKS[dataset].turn)
     gamma = choose_gamma(images.train)
-    parts: dict[str, list[float]] = {"accuracy": [], "seconds": [], "training": [], "ridge": []}
-    found: dict[str, Any] = parts | {"gamma": gamma}
+    found: dict[str, Any] = {"gamma": gamma}
+    found |= {key: [] for key in ("accuracy", "seconds", "training_seconds", "ridge")}
     fast = device.type == "cuda"
     precision = "tf32" if fast else "bfloat16" if has_bfloat16(device) else "float32"
     for trial in range(-1 if fast else 0, settings.trials):  # the first warms a GPU up
@@ -107,7 +107,7 @@ def by_closed_form(bench: Bench, dataset: str, way: str, settings: Settings) -> 
         if trial >= 0:
             found["accuracy"].append(accuracy)
             found["seconds"].append(seconds)
-            found["training"].append(training)
+            found["training_seconds"].append(training)
             found["ridge"].append(model.ridge_)
             if isinstance(model, TraditionalClassifier):
                 model.average_at_prediction(TASKS[dataset].rule(settings))

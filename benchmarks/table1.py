@@ -100,21 +100,35 @@ def read_options() -> argparse.Namespace:
 
 
 def measure(bench: Bench, name: str, settings: Settings, *, sklearn: bool) -> dict[str, Any]:
-    """Measure every way on one data set, and print a line for each."""
+    """Measure every way on one data set, and print a line for each.
+
+    The ways take turns, trial by trial, so that a machine that slows down does so for all.
+    """
     images, task = bench.images(name), TASKS[name]
     print(f"{name}: {len(images.train):,} training images, {settings.features:,} features")
     found: dict[str, Any] = {}
-    for way in WAYS:
-        found[way] = by_closed_form(bench, name, way, settings)
-        show(way, found[way])
-    if sklearn and bench.device.type == "cpu":
-        found["scikit-learn"] = sklearn_pair(images, task, settings, found["traditional"])
-        show("scikit-learn", found["scikit-learn"])
+    for trial in range(settings.trials):
+        for way in WAYS:
+            add(found, way, by_closed_form(bench, name, way, settings, [trial]))
+        if sklearn and bench.device.type == "cpu":
+            ridge = found["traditional"]["ridge"][trial]
+            add(found, "scikit-learn", sklearn_pair(images, task, settings, trial, ridge))
+    for way, part in found.items():
+        show(way, part)
     return found
 
 
+def add(found: dict[str, Any], way: str, part: dict[str, Any]) -> None:
+    """Append a trial to those before it."""
+    for key, value in part.items():
+        if isinstance(value, list):
+            found.setdefault(way, {}).setdefault(key, []).extend(value)
+        else:
+            found.setdefault(way, {})[key] = value
+
+
 def sklearn_pair(
-    images: Images, task: Task, settings: Settings, baseline: dict[str, Any]
+    images: Images, task: Task, settings: Settings, trial: int, ridge: float
 ) -> dict[str, Any]:
     """Fit scikit-learn's own features and ridge classifier to all versions of all images."""
     train, test = images.train, turned(images.test, task.turn)
@@ -123,22 +137,23 @@ def sklearn_pair(
     if need > 0.7 * available_bytes(torch.device("cpu")):
         return {"note": f"not run: its features would take {need / 2**30:.0f} GiB"}
     gamma, cpu = choose_gamma(train), torch.device("cpu")
-    found: dict[str, Any] = {"accuracy": [], "seconds": [], "training_seconds": []}
-    for trial in range(settings.trials):
-        started = now(cpu)
-        every = torch.arange(len(train))
-        x = train.batch(every, cpu, torch.float32)
-        versions = parse(task.augmentation).views(x, n, Rng(trial, every))
-        sampler = RBFSampler(gamma=gamma, n_components=settings.features, random_state=trial)
-        features = sampler.fit_transform(versions.flatten(0, 1).flatten(1).numpy())
-        model = RidgeClassifier(alpha=baseline["ridge"][trial] * len(features), copy_X=False)
-        model.fit(features, np.tile(train.y.numpy(), n))
-        found["training_seconds"].append(now(cpu) - started)
-        new = test.batch(torch.arange(len(test)), cpu, torch.float32).flatten(1).numpy()
-        right = model.predict(sampler.transform(new)) == test.y.numpy()
-        found["seconds"].append(now(cpu) - started)
-        found["accuracy"].append(float(right.mean()))
-    return found
+    started = now(cpu)
+    every = torch.arange(len(train))
+    x = train.batch(every, cpu, torch.float32)
+    versions = parse(task.augmentation).views(x, n, Rng(trial, every))
+    sampler = RBFSampler(gamma=gamma, n_components=settings.features, random_state=trial)
+    features = sampler.fit_transform(versions.flatten(0, 1).flatten(1).numpy())
+    model = RidgeClassifier(alpha=ridge * len(features), copy_X=False)
+    model.fit(features, np.tile(train.y.numpy(), n))
+    training = now(cpu) - started
+    new = test.batch(torch.arange(len(test)), cpu, torch.float32).flatten(1).numpy()
+    right = model.predict(sampler.transform(new)) == test.y.numpy()
+    seconds = now(cpu) - started
+    return {
+        "accuracy": [float(right.mean())],
+        "seconds": [seconds],
+        "training_seconds": [training],
+    }
 
 
 def show(way: str, found: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from torch import Tensor
@@ -75,8 +76,12 @@ def classifier(
     )
 
 
-def by_closed_form(bench: Bench, dataset: str, way: str, settings: Settings) -> dict[str, Any]:
+def by_closed_form(
+    bench: Bench, dataset: str, way: str, settings: Settings, trials: Sequence[int] | None = None
+) -> dict[str, Any]:
     """Fit and predict from arrays in host memory, once for each trial's frequencies.
+
+    All of the settings' trials, or those that are given.
 
     ``training_seconds`` are those of fitting alone, ``seconds`` those up to predictions.
     Traditional augmentation predicts from new images as they are; ``averaged`` is its accuracy if
@@ -89,7 +94,8 @@ def by_closed_form(bench: Bench, dataset: str, way: str, settings: Settings) -> 
     found |= {key: [] for key in ("accuracy", "seconds", "training_seconds", "ridge")}
     fast = device.type == "cuda"
     precision = "tf32" if fast else "bfloat16" if has_bfloat16(device) else "float32"
-    for trial in range(-1 if fast else 0, settings.trials):  # the first warms a GPU up
+    trials = range(settings.trials) if trials is None else trials
+    for trial in [-1, *trials] if fast else trials:  # the first warms a GPU up
         model = classifier(
             way,
             dataset,

@@ -102,19 +102,22 @@ def read_options() -> argparse.Namespace:
 def measure(bench: Bench, name: str, settings: Settings, *, sklearn: bool) -> dict[str, Any]:
     """Measure every way on one data set, and print a line for each.
 
-    The ways take turns, trial by trial, so that a machine that slows down does so for all.
+    The ways take turns, trial by trial, so that a machine that slows down does so for all; those
+    that take many gigabytes come last, since what they give back is taken anew in the next one's
+    time.
     """
     images, task = bench.images(name), TASKS[name]
     print(f"{name}: {len(images.train):,} training images, {settings.features:,} features")
     found: dict[str, Any] = {}
     for trial in range(settings.trials):
-        for way in WAYS:
+        for way in sorted(WAYS, key=lambda way: way == "traditional"):
             add(found, way, by_closed_form(bench, name, way, settings, [trial]))
         if sklearn and bench.device.type == "cpu":
             ridge = found["traditional"]["ridge"][trial]
             add(found, "scikit-learn", sklearn_pair(images, task, settings, trial, ridge))
-    for way, part in found.items():
-        show(way, part)
+    for way in (*WAYS, "scikit-learn"):
+        if way in found:
+            show(way, found[way])
     return found
 
 

@@ -185,13 +185,27 @@ def test_augmented_features_are_the_average_over_transformed_images(spec, mean, 
 
 
 @pytest.mark.parametrize("spec", [spec for spec in LINEAR if parse(spec).nodes(4) is not None])
-def test_frequencies_through_matrices_are_those_through_the_adjoint(spec):
+@pytest.mark.parametrize("sparse_from", [0, 10**9], ids=["sparse", "dense"])
+def test_frequencies_through_matrices_are_those_through_the_adjoint(spec, sparse_from, monkeypatch):
     """As many frequencies as values take matrices; the adjoint is a derivative of `apply`."""
+    monkeypatch.setattr("augury.features.augmented._SPARSE", sparse_from)
     x = images(shape=(2, 8, 8))
     psi = AugmentedFourier(parse(spec), FourierFeatures(2 * 128, gamma=0.2), versions=4).fit(x)
     omega = psi.phi.frequencies.view(-1, 2, 8, 8)
     expected = psi.augmentation.adjoint(omega, psi.augmentation.nodes(4).params).flatten(2)
     torch.testing.assert_close(psi.nodes, expected, atol=1e-12, rtol=0)
+
+
+def test_rounded_frequencies_are_kept_for_all_uses_until_others_are_drawn():
+    x = images().float().requires_grad_()
+    phi = FourierFeatures(32, gamma=0.2).fit(x.detach())
+    phi.short = True
+    with torch.inference_mode():
+        phi(x)
+    assert torch.autograd.grad(phi.phases(x).sum(), x)[0].abs().max() > 0
+    phi.draw((1, 8, 8), 2.0)
+    expected = x.flatten(1).bfloat16() @ phi.frequencies.bfloat16().mT
+    torch.testing.assert_close(phi.phases(x), expected, atol=0, rtol=0)
 
 
 def test_a_group_average_is_invariant():

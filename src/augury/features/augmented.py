@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Self
 
 import torch
+from scipy.sparse import csr_array
 from torch import Tensor
 
 from augury.augmentations.base import Augmentation, Nodes, Params, to_device
@@ -16,6 +17,7 @@ from augury.rng import Rng
 
 _CHUNK = 1 << 24  # values of transformed frequencies made in one go
 _SMALL = 1024  # values of an example, up to which a map is a matrix that is cheap to multiply by
+_SPARSE = 64  # values for one that is not zero, from which on a map's zeros are left out
 _BLOCK = 1 << 21  # phases held at once on a CPU: 8 MiB, which stay in its cache
 _BLOCK_CUDA = 1 << 28
 
@@ -112,7 +114,7 @@ class AugmentedFourier(FeatureMap):
         kept = to_device(params, torch.device("cpu")) if self.shared else None
         self._maps = Nodes(kept, rule.weights)
         if self.nodes is not None and self.phi.short:
-            self.nodes = self.nodes.bfloat16()
+            self.nodes = self.nodes.to(torch.bfloat16, memory_format=torch.contiguous_format)
 
     def _why_explicit(self, size: int, like: Tensor) -> str:
         if not self.augmentation.linear:
@@ -140,9 +142,13 @@ class AugmentedFourier(FeatureMap):
         assert self.weights is not None
         omega, n = self.phi.frequencies.to(like), len(self.weights)
         count, pixels = omega.shape
-        if self.shared and pixels <= min(_SMALL, count) and n * pixels**2 <= 4 * _CHUNK:
+        if self.shared and pixels <= count and n * pixels**2 <= 4 * _CHUNK:
             unit = torch.eye(pixels).to(like).view(1, pixels, *self.phi.shape)
-            return omega @ self.augmentation.apply(unit, params).flatten(2).mT
+            some = self.augmentation.apply(unit[:, :: -(-pixels // 8)], params)
+            sparse = like.device.type == "cpu" and _SPARSE * some.count_nonzero() <= some.numel()
+            if sparse or pixels <= _SMALL:
+                maps = self.augmentation.apply(unit, params).flatten(2)
+                return _sparse_product(maps, omega) if sparse else omega @ maps.mT
         out = omega.new_empty(n, *omega.shape)
         step = max(1, _CHUNK // (n * omega.shape[1]))
         for start in range(0, len(omega), step):
@@ -244,6 +250,13 @@ class AugmentedFourier(FeatureMap):
 
     def describe(self) -> str:
         return f"{self.phi.describe()}, averaged over {self.augmentation}"
+
+
+def _sparse_product(maps: Tensor, omega: Tensor) -> Tensor:
+    """Give omega @ maps.mT of ``(n, p, p)`` that are mostly zero, on a CPU: ``(n, c, p)``."""
+    columns = omega.mT.contiguous().numpy()
+    each = [torch.from_numpy(csr_array(a.numpy()) @ columns) for a in maps]
+    return torch.stack(each).mT
 
 
 def _columns(params: object, rows: slice) -> object:

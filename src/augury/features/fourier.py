@@ -80,6 +80,8 @@ class FourierFeatures(FeatureMap):
         self.scale: Tensor | None
         for name in ("frequencies", "offsets", "scale"):
             self.register_buffer(name, None)
+        self._rounded: Tensor | None
+        self.register_buffer("_rounded", None, persistent=False)
         self.structured: HadamardFrequencies | None = None
         self.short = False
         """Whether products with frequencies may be taken in bfloat16."""
@@ -102,7 +104,7 @@ class FourierFeatures(FeatureMap):
 
     def draw(self, shape: tuple[int, ...], gamma: float) -> None:
         """Draw the frequencies for inputs of a shape and a known γ, in float64 on the CPU."""
-        self.shape, self.gamma_ = shape, gamma
+        self.shape, self.gamma_, self._rounded = shape, gamma, None
         mean, std = (self._per_pixel(value) for value in (self.mean, self.std))
         count, pixels = self.d // 2, math.prod(shape)
         unit = gamma if self.kernel.norm == 1 else math.sqrt(2 * gamma)
@@ -138,7 +140,12 @@ class FourierFeatures(FeatureMap):
         if self.structured is not None and self.scale is not None:
             phase = self.structured(flat * self.scale)
         elif self.frequencies is not None:
-            phase = products(flat, self.frequencies, short=self.short)
+            if self.short and self._rounded is None:
+                with torch.inference_mode(False):  # it outlives the caller's
+                    self._rounded = self.frequencies.bfloat16()
+            matrix = self._rounded if self.short else self.frequencies
+            assert matrix is not None
+            phase = products(flat, matrix, short=self.short)
         else:
             raise AuguryError("these Fourier features have no frequencies yet: call fit first")
         return phase if self.offsets is None else phase + self.offsets

@@ -96,8 +96,12 @@ def train(
     test: Dataset,
     settings: Settings,
     tick: Callable[[float, str], None],
+    *,
+    decay: float = 0.0,
 ) -> dict[str, Any]:
     """Train all models of a base together by SGD; all of them see the same batches.
+
+    With a weight decay, if any; the paper names none.
 
     Returns
     -------
@@ -115,7 +119,11 @@ def train(
     counter = torch.zeros(1, dtype=torch.int64, device=device)
     sums = torch.zeros(2, len(OBJECTIVES), base.trials, dtype=torch.float64, device=device)
     optimizer = torch.optim.SGD(
-        base.parameters(), settings.rate, momentum=settings.momentum, fused=fast
+        base.parameters(),
+        settings.rate,
+        momentum=settings.momentum,
+        weight_decay=decay,
+        fused=fast,
     )
 
     def step() -> None:

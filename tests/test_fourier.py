@@ -14,6 +14,7 @@ from sklearn.datasets import load_digits
 
 from augury.augmentations import parse
 from augury.features import AugmentedFourier, FourierFeatures
+from augury.features.frequencies import standard_normal
 from augury.features.hadamard import HadamardFrequencies, hadamard
 from augury.rng import Rng
 
@@ -74,6 +75,15 @@ def test_features_approach_their_kernel_at_the_rate_of_chance(kernel, sampling, 
         assert np.abs(np.mean(found, 0) - truth).mean() < 3 * math.sqrt(1 / d / 6)
         np.testing.assert_allclose(np.diagonal(found[0]), 1.0)
     assert errors[1024] < 0.45 * errors[64]
+
+
+@pytest.mark.parametrize(("rows", "d"), [(300, 400), (301, 301), (5, 7)])
+def test_normal_numbers_are_those_of_one_core(rows, d):
+    found = standard_normal(rows, d, torch.Generator().manual_seed(3))
+    expected = torch.randn(
+        (rows, d), generator=torch.Generator().manual_seed(3), dtype=torch.float64
+    )
+    torch.testing.assert_close(found, expected, atol=1e-14, rtol=0)
 
 
 def test_orthogonal_and_structured_frequencies_have_less_variance():

@@ -15,6 +15,8 @@ from augury.errors import AuguryError
 KERNELS = ("gaussian", "laplacian", "matern")
 SAMPLINGS = ("iid", "orthogonal", "hadamard")
 
+_MANY = 1 << 16  # numbers that are worth more than one core
+
 Sampling = Literal["iid", "orthogonal", "hadamard"]
 
 
@@ -84,13 +86,28 @@ def draw_dense(
         return (math.pi * (uniform - 0.5)).tan()
     blocks = -(-count // d) if sampling == "orthogonal" else 0
     rows = blocks * d or count
-    omega = torch.randn((rows, d), generator=generator, dtype=torch.float64)
+    omega = standard_normal(rows, d, generator)
     if sampling == "orthogonal":
         turns = torch.linalg.qr(omega.view(blocks, d, d))[0].flatten(0, 1)
         lengths = torch.from_numpy(np.sqrt(rng.chisquare(d, rows)))
         omega = (turns * lengths.unsqueeze(1))[:count]
     stretch = kernel.lengths(count, rng)
     return omega if stretch is None else omega * stretch.unsqueeze(1)
+
+
+def standard_normal(rows: int, d: int, generator: torch.Generator) -> Tensor:
+    """Give the numbers of `torch.randn` in float64, sooner: it works on one core.
+
+    By Box and Muller's method: of 16 uniform numbers, eight are radii and eight angles.
+    """
+    if rows * d < _MANY or rows * d % 16:
+        return torch.randn((rows, d), generator=generator, dtype=torch.float64)
+    uniform = torch.rand((rows * d // 16, 2, 8), generator=generator, dtype=torch.float64)
+    radius = (1 - uniform[:, 0]).log_().mul_(-2).sqrt_()
+    angle = uniform[:, 1] * (2 * math.pi)
+    torch.mul(radius, angle.cos(), out=uniform[:, 0])
+    torch.mul(radius, angle.sin_(), out=uniform[:, 1])
+    return uniform.view(rows, d)
 
 
 def check_sampling(kernel: ShiftInvariantKernel, sampling: str) -> None:

@@ -142,8 +142,6 @@ def cholesky_qr(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _view(basis: Tensor, image: Tensor, coupling: Tensor, steps: int) -> Subspace:
-    # Filled by columns up to the diagonal block: the upper half is the whole. A few hundred rows
-    # are taken apart sooner on a CPU than on a GPU.
-    values, vectors = torch.linalg.eigh(image.mT.cpu(), UPLO="L")
-    values, vectors = values.clamp_min(0).to(image), vectors.to(image)
-    return Subspace(basis, values, vectors, coupling.double(), steps)
+    # Filled by columns up to the diagonal block: the upper half is the whole.
+    values, vectors = torch.linalg.eigh(image.mT, UPLO="L")
+    return Subspace(basis, values.clamp_min(0), vectors, coupling.double(), steps)

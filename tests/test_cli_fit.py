@@ -243,3 +243,20 @@ def test_bad_input_is_one_line(run, tmp_path):
     assert run("fit", "t.csv", "--label", "label", *SMALL, "--out", "t")[0] == 0
     np.savez(tmp_path / "two.npz", np.zeros((4, 2)))
     refused(run("predict", "t", "two.npz"), "3 columns", "has 2")
+
+
+def test_a_device_or_a_column_that_overflows_is_refused(run, tmp_path):
+    refused(run("fit", "digits", *SMALL, "--out", "/dev/full"), "/dev/full", "device")
+    rows = [f"{value},{k % 2}" for k, value in enumerate((1e200, -1e200, 1e199, 2e200))]
+    (tmp_path / "large.csv").write_text("\n".join(["a,label", *rows]))
+    result = run("fit", "large.csv", "--label", "label", *SMALL, "--out", "m")
+    refused(result, "column 1", "2e+200")
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_link_leads_to_the_file_that_is_written(run, tmp_path):
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    assert run("fit", "digits", *SMALL, "--out", "link")[0] == 0
+    assert (tmp_path / "link").is_symlink()
+    assert about_model(tmp_path / "real")

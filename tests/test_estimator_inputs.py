@@ -19,6 +19,7 @@ from augury.estimators import (
     about_model,
     load_model,
 )
+from augury.solvers import Batches
 
 IMAGE = {"input_shape": (1, 8, 8), "features": 64, "device": "cpu"}
 
@@ -138,3 +139,82 @@ def test_numbers_beyond_the_precision_are_refused_in_one_line(digits, tmp_path):
     refused("no model file", about_model, tmp_path / "none")
     (tmp_path / "words").write_bytes(b"abc" * 100)
     refused("no model file, or is damaged", about_model, tmp_path / "words")
+
+
+@pytest.mark.parametrize("large", [1e39, 1e30])
+def test_numbers_too_large_at_prediction_are_refused_in_one_line(digits, large):
+    X, y = digits
+    big = np.full((2, 64), large)
+    models = [classifier(), classifier(loss="logistic"), AugmentedKernelRegressor(**IMAGE)]
+    for model in models:
+        model.fit(X, y)
+        assert np.isfinite(model.predict(X[:2])).all()
+    step = AugmentedFourierFeatures("rotation(5)", **IMAGE).fit(X.astype(np.float32))
+    if large > 1e38:
+        refused("1e+39|float32", models[0].predict, big)
+        refused("1e+39|float32", models[1].predict_proba, big)
+        refused("1e+39|float32", models[2].predict, big)
+        refused("1e+39|float32", step.transform, big)
+    else:  # a wave of any phase is within 1
+        assert np.isfinite(step.transform(big)).all()
+        assert np.isfinite(models[0].decision_function(big)).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"input_shape": "abc"}, "input_shape|'abc'"),
+        ({"input_shape": (1, 8.5, 8)}, "input_shape|8.5"),
+        ({"device": None}, "no device is called None"),
+        ({"mean": "a"}, "mean|'a'"),
+        ({"std": [1.0, "b"]}, "std|'b'"),
+    ],
+)
+def test_parameters_of_the_wrong_kind_are_refused_in_one_line(digits, options, words):
+    refused(words, classifier(**options).fit, *digits)
+    step = AugmentedFourierFeatures("rotation(5)", **IMAGE | options)
+    refused(words, step.fit, digits[0])
+
+
+@pytest.mark.parametrize("sampling", ["iid", "orthogonal"])
+def test_more_features_than_memory_allows_are_refused_before_they_are_drawn(digits, sampling):
+    X, y = digits
+    asked = {"sampling": sampling, "features": 10**9}
+    words = "1,000,000,000 features|would fit|memory="
+    refused(words, classifier(**asked).fit, X, y)
+    refused(words, AugmentedFourierFeatures("rotation(5)", **IMAGE | asked).fit, X)
+    step = AugmentedFourierFeatures("rotation(5)", **IMAGE, memory=1e-4).fit(X)
+    refused("64 features|would fit", step.transform, np.repeat(X, 10, axis=0))
+
+
+def test_orthogonal_frequencies_of_many_pixels_count_their_blocks():
+    X, y = np.random.default_rng(0).random((12, 3 * 64 * 64)), np.arange(12) % 2
+    asked = {"features": 400, "gamma": 1.0, "memory": 0.12, "device": "cpu"}
+    AugmentedKernelClassifier(**asked).fit(X, y)
+    refused(
+        "400 features|would fit",
+        AugmentedKernelClassifier(**asked, sampling="orthogonal").fit,
+        X,
+        y,
+    )
+
+
+@pytest.mark.parametrize("memory", [0.4, 1.0])
+def test_kept_features_stay_within_the_memory_that_is_allowed(memory, monkeypatch):
+    made = []
+
+    class Recorded(Batches):
+        def __init__(self, *args, **options):
+            super().__init__(*args, **options)
+            made.append((self, options["budget"]))
+
+    monkeypatch.setattr("augury.estimators.kernel.Batches", Recorded)
+    X, y = np.random.default_rng(0).random((30_000, 4)), np.arange(30_000) % 2
+    model = AugmentedKernelClassifier(
+        features=4000, gamma=1.0, ridge=0.1, memory=memory, device="cpu"
+    )
+    model.fit(X, y)
+    batches, budget = made[0]
+    held = sum(block.orbit.features.nbytes for block in batches._kept.values())
+    assert 0 < held <= budget < memory * 2**30
+    assert batches.kept == (memory == 1.0)

@@ -420,8 +420,7 @@ def test_bad_input_is_refused_in_one_line(digits):
     holes = torch.from_numpy(X.copy())
     holes[3, 5] = float("nan")
     refused("NaN|example 3", fit, X=holes)
-    with pytest.raises(ValueError, match="NaN"):
-        fit(X=holes.numpy())
+    refused("NaN|example 3", fit, X=holes.numpy())
     refused("600 examples and y 5", fit, y=y[:5])
     refused("10,000,000,000 features|would fit|memory=", fit, features=10**10, memory=1.0)
     refused("even", fit, features=63)

@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 
 from augury.augmentations import parse
 from augury.features import AugmentedFourier, FourierFeatures
-from augury.features.frequencies import standard_normal
+from augury.features.frequencies import ShiftInvariantKernel, draw_dense, standard_normal
 from augury.features.hadamard import HadamardFrequencies, hadamard
 from augury.rng import Rng
 
@@ -112,6 +112,18 @@ def test_structured_frequencies_are_a_matrix_with_orthogonal_rows(seed, count, d
         block = matrix[: min(count, d)]
         inner = block @ block.mT
         torch.testing.assert_close(inner, inner.diagonal().diag(), atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize(("count", "d"), [(20, 50), (50, 50), (120, 50)])
+def test_orthogonal_frequencies_are_so_in_blocks_and_as_long_as_gaussian_ones(count, d):
+    omega = draw_dense(ShiftInvariantKernel(), "orthogonal", count, d, 0)
+    assert omega.shape == (count, d)
+    for rows in omega.split(d):
+        square = rows @ rows.mT
+        torch.testing.assert_close(square, square.diagonal().diag(), atol=1e-10, rtol=0)
+    lengths = omega.square().sum(1)
+    assert float(lengths.mean()) == pytest.approx(d, rel=4 * math.sqrt(2 / (d * count)))
+    assert float(lengths.std()) == pytest.approx(math.sqrt(2 * d), rel=0.5)
 
 
 def test_the_hadamard_matrix_is_orthogonal():
@@ -213,9 +225,22 @@ def test_rounded_frequencies_are_kept_for_all_uses_until_others_are_drawn():
     with torch.inference_mode():
         phi(x)
     assert torch.autograd.grad(phi.phases(x).sum(), x)[0].abs().max() > 0
-    phi.draw((1, 8, 8), 2.0)
-    expected = x.flatten(1).bfloat16() @ phi.frequencies.bfloat16().mT
-    torch.testing.assert_close(phi.phases(x), expected, atol=0, rtol=0)
+    other = FourierFeatures(32, gamma=2.0, seed=5).fit(x.detach())
+    for change in (
+        lambda: phi.draw((1, 8, 8), 2.0),
+        lambda: phi.load_state_dict(other.state_dict()),
+    ):
+        change()
+        expected = x.flatten(1).bfloat16() @ phi.frequencies.bfloat16().mT
+        torch.testing.assert_close(phi.phases(x), expected, atol=0, rtol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_short_types_are_transformed_too(dtype):
+    x = images().to(dtype)
+    psi = AugmentedFourier(parse("quarter_turns"), FourierFeatures(512, gamma=0.1)).fit(x)
+    fine = AugmentedFourier(parse("quarter_turns"), FourierFeatures(512, gamma=0.1)).fit(x.float())
+    torch.testing.assert_close(psi(x).float(), fine(x.float()), atol=0.01, rtol=0)
 
 
 def test_a_group_average_is_invariant():

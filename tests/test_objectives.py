@@ -228,6 +228,23 @@ def test_the_certificate_holds_for_smooth_losses(name, seed):
     assert "Nothing is guaranteed" in certificate.sentence
 
 
+def test_a_certificate_has_the_numbers_that_a_hand_finds():
+    """Both examples vary by ±0.3 along their own axis, so that all directions vary alike."""
+    psi = torch.tensor([[2.0, 0.0], [0.0, 1.0]], dtype=torch.float64)
+    step = 0.3 * torch.eye(2, dtype=torch.float64)
+    orbit = Orbit(torch.stack([psi + step, psi - step]), torch.full((2,), 0.5).double())
+    certificate = certify(orbit, quadratic, ridge=0.25)
+    assert certificate.a == pytest.approx(0.045)
+    assert certificate.b == pytest.approx(0.045)
+    assert certificate.c == pytest.approx(0.5)
+    convexity = quadratic.convexity
+    assert certificate.distance == pytest.approx(convexity * 0.045 / (convexity * 0.5 + 2 * 0.25))
+    head = nn.Linear(2, 1, dtype=torch.float64)
+    y = torch.ones(2, 1, dtype=torch.float64)
+    gap = exact(head, orbit, y, quadratic) - first_order(head, orbit, y, quadratic)
+    assert certificate.gap(head.weight) == pytest.approx((float(gap.detach().mean()),) * 2)
+
+
 def test_a_certificate_is_the_same_from_batches_and_says_what_follows():
     orbit, _, _ = problem(5, b=12)
     parts = [Orbit(orbit.features[:, rows], orbit.weights) for rows in (slice(0, 5), slice(5, 12))]

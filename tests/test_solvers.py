@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -272,6 +273,17 @@ def test_a_smooth_loss_is_minimised(objective):
         total = sum(objective(head, b.orbit, b.y, multinomial).sum() for b in some) / 60
         slope = torch.autograd.grad(total + 0.01 * head.weight.square().sum(), head.parameters())
         assert max(float(part.abs().max()) for part in slope) < 1e-7
+
+
+def test_too_few_iterations_are_said():
+    features, weights, _ = data(8, 60, 2, 5)
+    some = batches(features, weights, np.random.default_rng(9).integers(0, 3, 60))
+    head = nn.Linear(5, 3, dtype=torch.float64)
+    with pytest.warns(ConvergenceWarning, match="after 2 iterations"):
+        minimise(head, some, first_order, multinomial, ridge=0.01, iterations=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        minimise(head, some, first_order, multinomial, ridge=0.01)
 
 
 def test_the_first_order_fit_is_scikit_learns_on_averaged_features():

@@ -16,7 +16,7 @@ def resolve_device(device: str | torch.device) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         found = torch.device(device)
-    except RuntimeError:
+    except (RuntimeError, TypeError):
         raise AuguryError(f"no device is called {device!r}; use auto, cpu or cuda") from None
     if found.type == "cuda" and not torch.cuda.is_available():
         raise AuguryError(

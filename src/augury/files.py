@@ -12,9 +12,7 @@ from augury.errors import AuguryError
 
 def check_writable(path: str | Path) -> Path:
     """Raise early if a file could not be written there, before long work is spent on it."""
-    path = Path(path)
-    if path.is_dir():
-        raise AuguryError(f"cannot write {path}: it is a folder; give a file's name")
+    path = _target(path)
     folder = path.parent
     if not folder.is_dir():
         raise AuguryError(f"cannot write {path}: the folder {folder} does not exist; make it first")
@@ -28,8 +26,11 @@ def check_writable(path: str | Path) -> Path:
 
 
 def write(path: str | Path, content: str | bytes) -> None:
-    """Write a file whole: to a temporary file beside it, flushed, then renamed over it."""
-    path = Path(path)
+    """Write a file whole: to a temporary file beside it, flushed, then renamed over it.
+
+    Where the path is a link, the file that it leads to is replaced.
+    """
+    path = _target(path)
     data = content.encode() if isinstance(content, str) else content
     temporary = ""
     try:
@@ -49,6 +50,16 @@ def write(path: str | Path, content: str | bytes) -> None:
                 f"cannot write {path}: {error.strerror}; nothing was left behind"
             ) from error
         raise
+
+
+def _target(path: str | Path) -> Path:
+    """Follow links to the file itself, and refuse what is there and is none."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise AuguryError(f"cannot write {path}: it is a folder; give a file's name")
+    if target.exists() and not target.is_file():
+        raise AuguryError(f"cannot write {path}: it is a device or a pipe; give a file's name")
+    return target
 
 
 def _umask() -> int:

@@ -172,7 +172,14 @@ def _same_pixels(
 def _spread(x: np.ndarray, kind: str) -> dict[str, Any]:
     """Give the mean and the standard deviation of each column, or channel of series."""
     axes = (0, *range(2, x.ndim))
-    mean, deviation = x.mean(axes, dtype=np.float64), x.std(axes, dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, deviation = x.mean(axes, dtype=np.float64), x.std(axes, dtype=np.float64)
+    if not np.isfinite(deviation).all():
+        column = int(np.flatnonzero(~np.isfinite(deviation))[0])
+        raise AuguryError(
+            f"column {column + 1} holds numbers too large to square, up to "
+            f"{np.abs(x[:, column]).max():.0e}; bring them nearer to 1"
+        )
     deviation[deviation <= 1e-9 * np.abs(mean)] = 1  # constant, but for rounding
     return {"kind": kind, "mean": mean.tolist(), "deviation": deviation.tolist()}
 

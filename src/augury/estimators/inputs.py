@@ -6,6 +6,7 @@ import copy
 import math
 import warnings
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -42,13 +43,19 @@ def read_inputs(
     else:
         came = X.shape[1:] if isinstance(X, np.ndarray) and X.ndim > 2 else ()
         rows: Any = X.reshape(len(X), -1) if came else X
-        array: Any = validate_data(estimator, rows, reset=reset, dtype="numeric")
+        try:
+            array: Any = validate_data(
+                estimator, rows, reset=reset, dtype="numeric", ensure_all_finite=False
+            )
+        except ValueError as error:  # of several lines
+            raise AuguryError(" ".join(str(error).split())) from None
         if array.dtype.kind not in "biuf":
             raise AuguryError(f"X must hold numbers, not {array.dtype}; convert it first")
         if array.dtype not in (np.uint8, np.float16, np.float32, np.float64):
             array = array.astype(np.float64)  # other numbers, or of another byte order
         array = np.ascontiguousarray(array)
         flat = torch.from_numpy(array if array.flags.writeable else array.copy())
+        _check_finite(flat)
     if reset:
         shape = _shape(tuple(came), input_shape, flat.shape[1])
         estimator.shape_ = _fitting(shape, input_shape, parse(estimator.augmentation))
@@ -74,12 +81,7 @@ def _check_tensor(estimator: Any, X: Tensor, *, reset: bool) -> Tensor:
             f"{tuple(X.shape)}"
         )
     flat = X.detach().flatten(1)
-    if flat.is_floating_point() and not bool(flat.isfinite().all()):
-        rows = (~flat.isfinite()).any(1).nonzero().squeeze(1)
-        raise AuguryError(
-            f"X holds NaN or infinity in {len(rows):,} examples, the first of them example "
-            f"{int(rows[0])}; drop or repair those examples"
-        )
+    _check_finite(flat)
     if reset:
         estimator.n_features_in_ = flat.shape[1]
     elif flat.shape[1] != estimator.n_features_in_:
@@ -90,9 +92,21 @@ def _check_tensor(estimator: Any, X: Tensor, *, reset: bool) -> Tensor:
     return flat if flat.is_floating_point() or flat.dtype == torch.uint8 else flat.double()
 
 
+def _check_finite(flat: Tensor) -> None:
+    if flat.is_floating_point() and not bool(flat.isfinite().all()):
+        rows = (~flat.isfinite()).any(1).nonzero().squeeze(1)
+        raise AuguryError(
+            f"X holds NaN or infinity in {len(rows):,} examples, the first of them example "
+            f"{int(rows[0])}; drop or repair those examples"
+        )
+
+
 def _shape(came: tuple[int, ...], asked: tuple[int, ...] | None, columns: int) -> tuple[int, ...]:
-    if asked is not None and not isinstance(asked, Sequence):
-        raise AuguryError(f"input_shape must be the shape of one example, not {asked!r}")
+    sides = isinstance(asked, Sequence) and all(isinstance(s, Integral) for s in asked)
+    if asked is not None and not sides:
+        raise AuguryError(
+            f"input_shape must be the shape of one example, as (1, 28, 28), not {asked!r}"
+        )
     shape = tuple(int(side) for side in (asked or came or (columns,)))
     if not 1 <= len(shape) <= 3 or min(shape) < 1 or math.prod(shape) != columns:
         raise AuguryError(
@@ -139,6 +153,15 @@ def to_floats(x: Tensor, like: Tensor) -> Tensor:
     """Give examples as floats on the device and of the type of `like`; bytes become [0, 1]."""
     moved = x.to(like.device, non_blocking=True)
     return moved.to(like.dtype) / 255 if moved.dtype == torch.uint8 else moved.to(like.dtype)
+
+
+def check_range(examples: Tensor, x: Tensor) -> None:
+    """Raise if numbers of x are beyond the type that they were brought to."""
+    if not bool(examples.isfinite().all()):
+        raise AuguryError(
+            f"X holds numbers up to {float(x.abs().max()):.0e}, too large for {examples.dtype}; "
+            "bring them nearer to 1"
+        )
 
 
 def on_cpu(state: dict[str, Any]) -> dict[str, Any]:

@@ -15,9 +15,10 @@ from torch import Tensor, nn
 from augury.augmentations import Augmentation, parse
 from augury.devices import resolve_device, tensor_cores
 from augury.errors import AuguryError
-from augury.estimators.inputs import on_cpu, to_floats, warn_of_range
+from augury.estimators.inputs import check_range, on_cpu, to_floats, warn_of_range
 from augury.estimators.parameters import check_numbers
 from augury.features import AugmentedFourier, FourierFeatures
+from augury.features.frequencies import bytes_to_draw
 from augury.objectives import Loss, exact, first_order, second_order
 from augury.orbit import Orbit
 from augury.rng import Rng
@@ -98,11 +99,7 @@ class KernelModel(BaseEstimator):
         generator = torch.Generator().manual_seed(int(self.seed))
         index = torch.randperm(len(x), generator=generator)[:_SAMPLE].to(x.device)
         sample = to_floats(x[index], like)
-        if not bool(sample.isfinite().all()):
-            raise AuguryError(
-                f"X holds numbers up to {float(x.abs().max()):.0e}, too large for {like.dtype}; "
-                "bring them nearer to 1"
-            )
+        check_range(sample, x)
         warn_of_range(self.augmentation_, sample)
         self._psi.fit(sample, targets[index.to(targets.device)].to(like))
         self.gamma_ = self._psi.phi.gamma_
@@ -141,8 +138,9 @@ class KernelModel(BaseEstimator):
         item, pixels = like.element_size(), math.prod(self.shape_)
 
         def need(d: int) -> float:
+            drawn = bytes_to_draw(self.sampling, d // 2, pixels, item)
             width = min(_KRYLOV, d) + 4 * outputs
-            return item * d * (pixels / 2 * 3 + width) + 4 * self._block_bytes(like)
+            return drawn + item * d * width + 4 * self._block_bytes(like)
 
         check_fits(need, self._d, allowed)
         left = allowed - need(self._d)
@@ -260,7 +258,14 @@ class KernelModel(BaseEstimator):
                 examples = to_floats(block, psi.weights)
                 features = psi.phi(examples) if plain else psi(examples)
                 parts.append(features @ self._weights)
-        return torch.cat(parts).double().cpu() + self._bias.double().cpu()
+        out = torch.cat(parts).double().cpu() + self._bias.double().cpu()
+        if not bool(out.isfinite().all()):
+            check_range(to_floats(x, psi.weights), x)
+            raise AuguryError(
+                "the predictions are not finite: some numbers in X are too large for the gamma and "
+                "weights that were fitted; bring X to the scale that it had then"
+            )
+        return out
 
     def describe(self) -> str:
         """Say in a sentence what was fitted."""

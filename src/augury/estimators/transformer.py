@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from augury.augmentations import Augmentation, parse
 from augury.devices import resolve_device
 from augury.errors import AuguryError
 from augury.estimators.inputs import (
+    check_range,
     on_cpu,
     read_inputs,
     to_floats,
@@ -22,6 +23,9 @@ from augury.estimators.inputs import (
 )
 from augury.estimators.parameters import check_numbers
 from augury.features import AugmentedFourier, FourierFeatures
+from augury.features.frequencies import bytes_to_draw
+from augury.solvers import available_bytes, check_fits
+from augury.solvers.memory import GIB
 
 _SAMPLE = 1000
 _BLOCK = 2**22
@@ -37,6 +41,9 @@ class AugmentedFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     augmentation, input_shape, features, kernel, nu, gamma, sampling, versions, mean, std, seed
         As for `AugmentedKernelClassifier`. For ``gamma="alignment"`` or ``"held-out"``, give y to
         `fit`: without it, the median is taken.
+    memory
+        GiB that frequencies, their transforms and features may take; half of what is free if not
+        given.
     device
         Where they are computed.
 
@@ -64,6 +71,7 @@ class AugmentedFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         versions: int = 6,
         mean: float | Sequence[float] = 0.0,
         std: float | Sequence[float] = 1.0,
+        memory: float | None = None,
         device: str = "cpu",
         seed: int = 0,
     ) -> None:
@@ -77,6 +85,7 @@ class AugmentedFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.versions = versions
         self.mean = mean
         self.std = std
+        self.memory = memory
         self.device = device
         self.seed = seed
 
@@ -86,11 +95,14 @@ class AugmentedFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         x = read_inputs(self, X, self.input_shape, reset=True)
         dtype = torch.float64 if x.dtype == torch.float64 else torch.float32
         like = torch.empty(0, dtype=dtype, device=resolve_device(self.device))
+        count, pixels, item = int(self.features), x[0].numel(), like.element_size()
+        self._check_fits(lambda d: bytes_to_draw(self.sampling, d // 2, pixels, item), count, like)
         generator = torch.Generator().manual_seed(int(self.seed))
         index = torch.randperm(len(x), generator=generator)[:_SAMPLE].to(x.device)
         sample = to_floats(x[index], like)
+        check_range(sample, x)
         phi = FourierFeatures(
-            int(self.features),
+            count,
             gamma=self.gamma,
             kernel=self.kernel,
             nu=self.nu,
@@ -103,6 +115,7 @@ class AugmentedFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             parse(self.augmentation),
             phi,
             versions=int(self.versions),
+            memory=2.0 if self.memory is None else self.memory / 4,
             seed=int(self.seed),
         )
         warn_of_range(self._psi.augmentation, sample)
@@ -122,11 +135,19 @@ class AugmentedFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """Give ψ(x), ``(n, features)``: a tensor where X is one, else an array."""
         check_is_fitted(self)
         x = read_inputs(self, X, self.input_shape, reset=False)
-        like = self._psi.weights
+        like, psi = self._psi.weights, self._psi
         assert like is not None
-        parts = [self._psi(to_floats(part, like)) for part in x.split(_BLOCK // self._psi.d + 1)]
-        out = torch.cat(parts)
+        self._check_fits(lambda d: like.element_size() * d * len(x), psi.d, like)
+        out, step = like.new_empty(len(x), psi.d), _BLOCK // psi.d + 1
+        for part, rows in zip(x.split(step), out.split(step), strict=True):
+            examples = to_floats(part, like)
+            check_range(examples, part)
+            rows.copy_(psi(examples))
         return out if isinstance(X, Tensor) else out.cpu().numpy()
+
+    def _check_fits(self, need: Callable[[int], float], d: int, like: Tensor) -> None:
+        free = available_bytes(like.device) / 2
+        check_fits(need, d, free if self.memory is None else self.memory * GIB)
 
 
 def _targets(y: Any, count: int) -> Tensor:

@@ -145,7 +145,8 @@ class AugmentedFourier(FeatureMap):
         if self.shared and pixels <= count and n * pixels**2 <= 4 * _CHUNK:
             unit = torch.eye(pixels).to(like).view(1, pixels, *self.phi.shape)
             some = self.augmentation.apply(unit[:, :: -(-pixels // 8)], params)
-            sparse = like.device.type == "cpu" and _SPARSE * some.count_nonzero() <= some.numel()
+            sparse = like.device.type == "cpu" and like.dtype in (torch.float32, torch.float64)
+            sparse = sparse and _SPARSE * int(some.count_nonzero()) <= some.numel()
             if sparse or pixels <= _SMALL:
                 maps = self.augmentation.apply(unit, params).flatten(2)
                 return _sparse_product(maps, omega) if sparse else omega @ maps.mT

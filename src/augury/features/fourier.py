@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -68,10 +68,10 @@ class FourierFeatures(FeatureMap):
         check_sampling(self.kernel, sampling)
         self.sampling = sampling
         self.mean, self.std = mean, std
-        spread = torch.as_tensor(std, dtype=torch.float64)
+        centre, spread = (_numbers(name, v) for name, v in (("mean", mean), ("std", std)))
         if not (spread.isfinite() & (spread > 0)).all():
             raise AuguryError(f"std must be over 0 and finite, not {std}")
-        if not torch.as_tensor(mean, dtype=torch.float64).isfinite().all():
+        if not centre.isfinite().all():
             raise AuguryError(f"mean must be finite, not {mean}")
         self.gamma_: float | None = None
         self.shape: tuple[int, ...] = ()
@@ -122,6 +122,10 @@ class FourierFeatures(FeatureMap):
             at = self.frequencies @ mean if bool(mean.any()) else mean[:0]
         self.offsets = -at if bool(at.any()) else None
 
+    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
+        super()._load_from_state_dict(*args, **kwargs)
+        self._rounded = None  # of the frequencies before
+
     def _per_pixel(self, value: float | Sequence[float]) -> Tensor:
         """Spread a number, or one for each channel, over the pixels of an example."""
         numbers = torch.as_tensor(value, dtype=torch.float64)
@@ -157,6 +161,15 @@ class FourierFeatures(FeatureMap):
         gamma = "" if self.gamma_ is None else f", gamma {self.gamma_:.3g}"
         how = "" if self.sampling == "iid" else f"{self.sampling} "
         return f"{self.d} {how}Fourier features of the {self.kernel.title} kernel{gamma}"
+
+
+def _numbers(name: str, value: float | Sequence[float]) -> Tensor:
+    try:
+        return torch.as_tensor(value, dtype=torch.float64)
+    except (TypeError, ValueError, RuntimeError):
+        raise AuguryError(
+            f"{name} must be a number, or one for each channel, not {value!r}"
+        ) from None
 
 
 def products(x: Tensor, frequencies: Tensor, *, short: bool) -> Tensor:

@@ -15,7 +15,7 @@ from augury.errors import AuguryError
 KERNELS = ("gaussian", "laplacian", "matern")
 SAMPLINGS = ("iid", "orthogonal", "hadamard")
 
-_MANY = 1 << 16  # numbers that are worth more than one core
+_MANY = 1 << 14  # numbers that are worth more than one core; as many pairs of 8 are made at once
 
 Sampling = Literal["iid", "orthogonal", "hadamard"]
 
@@ -76,23 +76,31 @@ def draw_dense(
 ) -> Tensor:
     """Draw frequencies for γ = ½ (γ = 1 for the Laplacian) as a matrix ``(count, d)``, float64.
 
-    Orthogonal ones come in blocks of d: a random rotation's rows, each with the length of a
-    Gaussian vector (Yu and others, 2016); O(count · d²).
+    Orthogonal ones come in blocks of d or fewer: directions at right angles, each with the length
+    of a Gaussian vector (Yu and others, 2016); O(count · d · min(count, d)).
     """
     generator = torch.Generator().manual_seed(seed)
     rng = np.random.default_rng(seed)
     if kernel.name == "laplacian":
         uniform = torch.rand((count, d), generator=generator, dtype=torch.float64)
         return (math.pi * (uniform - 0.5)).tan()
-    blocks = -(-count // d) if sampling == "orthogonal" else 0
-    rows = blocks * d or count
-    omega = standard_normal(rows, d, generator)
     if sampling == "orthogonal":
-        turns = torch.linalg.qr(omega.view(blocks, d, d))[0].flatten(0, 1)
-        lengths = torch.from_numpy(np.sqrt(rng.chisquare(d, rows)))
-        omega = (turns * lengths.unsqueeze(1))[:count]
+        omega = torch.empty((count, d), dtype=torch.float64)
+        for rows in omega.split(d):
+            rows.copy_(torch.linalg.qr(standard_normal(d, len(rows), generator))[0].mT)
+        omega *= torch.from_numpy(np.sqrt(rng.chisquare(d, count))).unsqueeze(1)
+    else:
+        omega = standard_normal(count, d, generator)
     stretch = kernel.lengths(count, rng)
-    return omega if stretch is None else omega * stretch.unsqueeze(1)
+    return omega if stretch is None else omega.mul_(stretch.unsqueeze(1))
+
+
+def bytes_to_draw(sampling: str, count: int, d: int, item: int) -> int:
+    """Give the most memory that drawing, scaling and rounding frequencies to `item` bytes takes."""
+    if sampling == "hadamard":
+        return 64 * (count + d)
+    block = 4 * 8 * min(count, d) * d if sampling == "orthogonal" else 0
+    return max(8 + item, 3 * item) * count * d + block
 
 
 def standard_normal(rows: int, d: int, generator: torch.Generator) -> Tensor:
@@ -102,12 +110,13 @@ def standard_normal(rows: int, d: int, generator: torch.Generator) -> Tensor:
     """
     if rows * d < _MANY or rows * d % 16:
         return torch.randn((rows, d), generator=generator, dtype=torch.float64)
-    uniform = torch.rand((rows * d // 16, 2, 8), generator=generator, dtype=torch.float64)
-    radius = (1 - uniform[:, 0]).log_().mul_(-2).sqrt_()
-    angle = uniform[:, 1] * (2 * math.pi)
-    torch.mul(radius, angle.cos(), out=uniform[:, 0])
-    torch.mul(radius, angle.sin_(), out=uniform[:, 1])
-    return uniform.view(rows, d)
+    numbers = torch.rand((rows * d // 16, 2, 8), generator=generator, dtype=torch.float64)
+    for pairs in numbers.split(_MANY):
+        radius = (1 - pairs[:, 0]).log_().mul_(-2).sqrt_()
+        angle = pairs[:, 1] * (2 * math.pi)
+        torch.mul(radius, angle.cos(), out=pairs[:, 0])
+        torch.mul(radius, angle.sin_(), out=pairs[:, 1])
+    return numbers.view(rows, d)
 
 
 def check_sampling(kernel: ShiftInvariantKernel, sampling: str) -> None:

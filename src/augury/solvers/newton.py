@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 import torch
+from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor, nn
 
 from augury.objectives import Loss
@@ -20,7 +22,7 @@ def minimise(
     *,
     ridge: float,
     space: Subspace | None = None,
-    iterations: int = 100,
+    iterations: int = 500,
     tol: float = 1e-5,
 ) -> int:
     """Minimise the mean objective + λ‖w‖² over a linear head, in place; give the passes it took.
@@ -39,7 +41,8 @@ def minimise(
         The leading eigenvectors of E[φφᵀ], to even out the curvature: the features of a smooth
         kernel have eigenvalues over many powers of ten, on which plain L-BFGS crawls.
     iterations, tol
-        The most iterations, and the largest entry of the gradient at which it stops.
+        The most iterations, after which it warns, and the largest entry of the gradient, where
+        the curvature is evened out, at which it stops.
     """
     even = _evener(space, ridge, loss.smoothness)
     inner = nn.Parameter(_even_out(head.weight.detach(), even, inverse=True))
@@ -47,6 +50,7 @@ def minimise(
     optimizer = torch.optim.LBFGS(
         parameters,
         max_iter=iterations,
+        max_eval=2 * iterations,
         history_size=20,
         tolerance_grad=tol,
         tolerance_change=1e-4 * tol,
@@ -70,6 +74,14 @@ def minimise(
         return total
 
     optimizer.step(closure)  # type: ignore[arg-type]  # torch wants a tensor and takes a float
+    state = optimizer.state[inner]
+    if state["n_iter"] >= iterations or state["func_evals"] >= 2 * iterations:
+        warnings.warn(
+            f"the solver stopped after {state['n_iter']} iterations, before its gradient was under "
+            f"{tol:g}; a larger ridge would help",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
     with torch.no_grad():
         head.weight.copy_(_even_out(inner, even))
     return batches.passes - before

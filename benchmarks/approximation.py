@@ -102,6 +102,8 @@ def main() -> None:
     how.add_argument("--authors", action="store_true", help="as in the paper's authors' code")
     parser.add_argument("--out", type=Path, default=RESULTS, help="where results are written")
     options = parser.parse_args()
+    if options.authors and "lenet" in (options.base or ()):
+        parser.error("--authors is for Fourier features: leave --base lenet out")
     settings = QUICK if options.quick else PAPER
     given = {key: getattr(options, key) for key in ("trials", "examples", "features")}
     settings = replace(settings, **{k: v for k, v in given.items() if v is not None})

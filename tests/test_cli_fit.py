@@ -12,7 +12,12 @@ from PIL import Image
 from refusal import said_in_one_line as refused
 from sklearn.datasets import load_digits
 
-from augury.estimators import AugmentedKernelClassifier, about_model, save_model
+from augury.estimators import (
+    AugmentedFourierFeatures,
+    AugmentedKernelClassifier,
+    about_model,
+    save_model,
+)
 
 DIGITS: Any = load_digits()
 IMAGES = (DIGITS.images * 255 / 16).astype(np.uint8)
@@ -260,3 +265,8 @@ def test_a_link_leads_to_the_file_that_is_written(run, tmp_path):
     assert run("fit", "digits", *SMALL, "--out", "link")[0] == 0
     assert (tmp_path / "link").is_symlink()
     assert about_model(tmp_path / "real")
+
+
+def test_features_alone_predict_nothing(run, tmp_path):
+    AugmentedFourierFeatures("rotation(5)", features=64).fit(IMAGES[:50]).save(tmp_path / "step")
+    refused(run("predict", "step", "digits"), "features alone")

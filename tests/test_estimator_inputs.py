@@ -189,7 +189,7 @@ def test_more_features_than_memory_allows_are_refused_before_they_are_drawn(digi
 
 def test_orthogonal_frequencies_of_many_pixels_count_their_blocks():
     X, y = np.random.default_rng(0).random((12, 3 * 64 * 64)), np.arange(12) % 2
-    asked = {"features": 400, "gamma": 1.0, "memory": 0.12, "device": "cpu"}
+    asked = {"features": 400, "gamma": 1.0, "memory": 0.08, "device": "cpu"}
     AugmentedKernelClassifier(**asked).fit(X, y)
     refused(
         "400 features|would fit",
@@ -218,3 +218,17 @@ def test_kept_features_stay_within_the_memory_that_is_allowed(memory, monkeypatc
     held = sum(block.orbit.features.nbytes for block in batches._kept.values())
     assert 0 < held <= budget < memory * 2**30
     assert batches.kept == (memory == 1.0)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("sampling", ["iid", "hadamard"])
+def test_a_transformer_survives_a_file(digits, tmp_path, kind, sampling):
+    X = digits[0].astype(kind)
+    step = AugmentedFourierFeatures("rotation(5)", **IMAGE, sampling=sampling)
+    refused("not fitted", step.save, tmp_path / "step")
+    step.fit(X).save(tmp_path / "step")
+    again = AugmentedFourierFeatures.load(tmp_path / "step", device="cpu")
+    np.testing.assert_array_equal(again.transform(X), step.transform(X))
+    assert again.transform(X).dtype == kind
+    assert list(again.get_feature_names_out()) == list(step.get_feature_names_out())
+    refused("AugmentedFourierFeatures", AugmentedKernelClassifier.load, tmp_path / "step")

@@ -174,22 +174,26 @@ def test_gamma_by_each_rule():
 LINEAR = [
     "rotation(15)", "rotation(180)", "translation(0.2)", "scaling(0.8,1.2)", "shear(20)",
     "resized_crop(0.5)", "elastic(0.1)", "flips", "horizontal_flip", "quarter_turns",
-    "pixel_shifts", "blur(0.5,2.0)", "brightness(0.3,clip=false)", "contrast(0.4,clip=false)",
-    "cutout(0.3)", "identity", "rotation(10) >> blur(0.5,1.0)", "rotation(10) | blur(0.5,1.0)",
-    "0.3*translation(0.1) | 0.7*flips", "flips ** 2", "chain(rotation(10):2, blur(0.5,1.0):1)",
+    "vertical_flip", "pixel_shifts", "blur(0.5,2.0)", "brightness(0.3,clip=false)",
+    "contrast(0.4,clip=false)", "cutout(0.3)", "identity", "rotation(10) >> blur(0.5,1.0)",
+    "rotation(10) | blur(0.5,1.0)", "0.3*translation(0.1) | 0.7*flips", "flips ** 2",
+    "chain(rotation(10):2, blur(0.5,1.0):1)",
 ]  # fmt: skip
+OF_SERIES = ["shift(0.2)", "feature_dropout(0.3)", "scaling(0.8,1.2) >> shift(0.1)"]
 
 
-@pytest.mark.parametrize("spec", LINEAR)
+@pytest.mark.parametrize("spec", LINEAR + OF_SERIES)
 @pytest.mark.parametrize(("mean", "std"), [(0.0, 1.0), ([0.1, 0.4], [0.7, 2.0])])
 def test_augmented_features_are_the_average_over_transformed_images(spec, mean, std):
     """Frequency by frequency and version by version: transform, normalise, take cos and sin."""
-    augmentation, x, d, seed = parse(spec), images(shape=(2, 8, 8)), 12, 3
+    shape = (2, 16) if spec in OF_SERIES else (2, 8, 8)
+    augmentation, x, d, seed = parse(spec), images(shape=shape), 12, 3
     phi = FourierFeatures(d, gamma=0.2, mean=mean, std=std, seed=seed)
     psi = AugmentedFourier(augmentation, phi, versions=8, seed=seed).fit(x)
     assert psi.note == ""
     plain = FourierFeatures(d, gamma=0.2, seed=seed).fit(x)
-    centre, unit = (torch.tensor(v, dtype=torch.float64).reshape(-1, 1, 1) for v in (mean, std))
+    sides = (-1, *[1] * (len(shape) - 1))
+    centre, unit = (torch.tensor(v, dtype=torch.float64).reshape(sides) for v in (mean, std))
     rule = augmentation.nodes(8)
     expected = torch.zeros(len(x), d, dtype=torch.float64)
     for k in range(d // 2):

@@ -46,6 +46,8 @@ def predict(
 
     fitted: Any
     fitted, about = read_model(model, device=device)
+    if not hasattr(fitted, "predict"):
+        raise AuguryError(f"{model} holds features alone, which predict nothing; give a model")
     with bar("reading") as tick:
         found = read_new(
             data,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import torch
 from sklearn.base import BaseEstimator
@@ -15,8 +14,9 @@ from torch import Tensor, nn
 from augury.augmentations import Augmentation, parse
 from augury.devices import resolve_device, tensor_cores
 from augury.errors import AuguryError
-from augury.estimators.inputs import check_range, on_cpu, to_floats, warn_of_range
+from augury.estimators.inputs import check_range, to_floats, warn_of_range
 from augury.estimators.parameters import check_numbers
+from augury.estimators.saved import Saved
 from augury.features import AugmentedFourier, FourierFeatures
 from augury.features.frequencies import bytes_to_draw
 from augury.objectives import Loss, exact, first_order, second_order
@@ -55,7 +55,7 @@ _KRYLOV = 80 * 16  # columns that the solver may hold
 Progress = Callable[[int, int], None]
 
 
-class KernelModel(BaseEstimator):
+class KernelModel(Saved, BaseEstimator):
     """A linear model on (augmented) Fourier features: everything but what y means.
 
     Subclasses hold the parameters; see `AugmentedKernelClassifier` for what they are.
@@ -78,9 +78,6 @@ class KernelModel(BaseEstimator):
     memory: float | None
     device: str
     seed: int
-    shape_: tuple[int, ...]
-    bytes_: bool
-    beyond_: bool
 
     def _check(self) -> None:
         check_numbers(self)
@@ -271,26 +268,6 @@ class KernelModel(BaseEstimator):
         """Say in a sentence what was fitted."""
         how = f"λ = {self.ridge_:.2g} by {self.solver_}"
         return f"{self._psi.describe()}; {self.objective} objective; {how}"
-
-    def save(self, path: str | Path) -> None:
-        """Write the fitted model to one file of safetensors and JSON."""
-        from augury.estimators.persistence import save_model
-
-        save_model(self, path)
-
-    @classmethod
-    def load(cls, path: str | Path, *, device: str = "auto") -> Self:
-        """Read a model that `save` wrote; nothing in the file is run."""
-        from augury.estimators.persistence import load_model
-
-        model = load_model(path, device=device)
-        if not isinstance(model, cls):
-            raise AuguryError(f"{path} holds a {type(model).__name__}, not a {cls.__name__}")
-        return model
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Pickle from the CPU, so that a machine without the device can read it."""
-        return on_cpu(dict(super().__getstate__()))  # type: ignore[call-overload]  # scikit-learn leaves it untyped
 
 
 def _choice(name: str, value: str, allowed: Any) -> None:

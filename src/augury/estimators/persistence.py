@@ -23,32 +23,34 @@ from augury.errors import AuguryError
 from augury.estimators.classifier import AugmentedKernelClassifier
 from augury.estimators.kernel import PRECISIONS, KernelModel
 from augury.estimators.regressor import AugmentedKernelRegressor
+from augury.estimators.saved import Saved
+from augury.estimators.transformer import AugmentedFourierFeatures
 from augury.features.hadamard import HadamardFrequencies
 from augury.files import write
 
 _FORMAT = 1
-_KINDS: dict[str, type[KernelModel]] = {
+_KINDS: dict[str, type[Saved]] = {
     "classifier": AugmentedKernelClassifier,
     "regressor": AugmentedKernelRegressor,
+    "features": AugmentedFourierFeatures,
 }
 _STRANGE = "{path} does not hold what a model of augury must ({reason}); fit and save it again"
 
 
-def save_model(
-    model: KernelModel, path: str | Path, *, about: Mapping[str, Any] | None = None
-) -> None:
+def save_model(model: Any, path: str | Path, *, about: Mapping[str, Any] | None = None) -> None:
     """Write a fitted model to one file.
 
     Parameters
     ----------
     model
-        A fitted classifier or regressor. Its augmentation must be one that text can name.
+        A fitted classifier, regressor or transformer. Its augmentation must be one that text can
+        name.
     path
         Where to; an existing file is replaced whole.
     about
         Plain values to keep beside it.
     """
-    if not hasattr(model, "_weights"):
+    if not hasattr(model, "gamma_"):
         raise AuguryError(f"this {type(model).__name__} is not fitted yet; call fit before save")
     spec = repr(model.augmentation_)
     try:
@@ -67,17 +69,21 @@ def save_model(
         "bytes": bool(model.bytes_),
         "beyond": bool(model.beyond_),
         "gamma": _plain(model.gamma_),
-        "ridge": _plain(model.ridge_),
-        "risk": _plain(model.risk_),
-        "solver": model.solver_,
-        "flat": getattr(model, "_flat", None),
-        "classes": None,
         "about": dict(about or {}),
     }
+    tensors = {}
+    if isinstance(model, KernelModel):
+        tensors = {"weights": model._weights, "bias": model._bias}
+        settings |= {
+            "ridge": _plain(model.ridge_),
+            "risk": _plain(model.risk_),
+            "solver": model.solver_,
+            "flat": getattr(model, "_flat", None),
+            "classes": None,
+        }
     if isinstance(model, AugmentedKernelClassifier):
         settings["classes"] = _plain(model.classes_)
         settings["class_type"] = model.classes_.dtype.str
-    tensors = {"weights": model._weights, "bias": model._bias}
     for name, value in model._psi.phi.state_dict().items():
         tensors[f"phi.{name}"] = value
     tensors = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
@@ -85,7 +91,7 @@ def save_model(
     write(path, save(tensors, {"augury": text, "digest": _digest(text, tensors)}))
 
 
-def load_model(path: str | Path, *, device: str = "auto") -> KernelModel:
+def load_model(path: str | Path, *, device: str = "auto") -> Saved:
     """Read a model that `save_model` wrote. No code in the file is run: there is none.
 
     A model that ``augury fit`` wrote may take examples scaled as that did it: then a warning
@@ -105,7 +111,7 @@ def load_model(path: str | Path, *, device: str = "auto") -> KernelModel:
     return model
 
 
-def read_model(path: str | Path, *, device: str = "auto") -> tuple[KernelModel, dict[str, Any]]:
+def read_model(path: str | Path, *, device: str = "auto") -> tuple[Saved, dict[str, Any]]:
     """Read a model, and the plain values kept beside it."""
     path = Path(path)
     settings, tensors = _open(path)
@@ -153,7 +159,7 @@ def about_model(path: str | Path) -> dict[str, Any]:
     return dict(_open(Path(path))[0].get("about", {}))
 
 
-def _rebuild(settings: dict[str, Any], tensors: dict[str, Tensor], device: str) -> KernelModel:
+def _rebuild(settings: dict[str, Any], tensors: dict[str, Tensor], device: str) -> Saved:
     if settings["format"] != _FORMAT:
         raise AuguryError(
             f"it has format {settings['format']}, and this version reads {_FORMAT}; update augury"
@@ -168,26 +174,44 @@ def _rebuild(settings: dict[str, Any], tensors: dict[str, Tensor], device: str) 
     model.shape_ = tuple(int(side) for side in settings["shape"])
     model.n_features_in_ = math.prod(model.shape_)
     model.bytes_, model.beyond_ = bool(settings["bytes"]), bool(settings.get("beyond"))
-    model.gamma_, model.ridge_ = float(settings["gamma"]), float(settings["ridge"])
-    model.risk_, model.solver_ = float(settings["risk"]), str(settings["solver"])
-    outputs = 1
-    if settings["classes"] is not None:
-        model.classes_ = np.array(settings["classes"], dtype=np.dtype(settings["class_type"]))
-        outputs = len(model.classes_)
-        if params["loss"] == "logistic" and outputs == 2:
-            outputs = 1
+    model.gamma_ = float(settings["gamma"])
+    where = resolve_device(device)
+    if isinstance(model, KernelModel):
+        like = torch.empty(0, dtype=PRECISIONS[model.precision], device=where)
+        _restore_head(model, settings, tensors, like)
     else:
-        model._flat = bool(settings["flat"])
-        outputs = len(tensors["bias"])
-    like = torch.empty(0, dtype=PRECISIONS[model.precision], device=resolve_device(device))
-    model._weights = _shaped(tensors, "weights", (model.features, outputs)).to(like)
-    model._bias = _shaped(tensors, "bias", (outputs,)).to(like.device)
+        like = torch.empty(0, dtype=_widest(tensors), device=where)
+        model._n_features_out = model.features
     model._psi = model._make_features()
     _restore(model._psi.phi, tensors, model)
     model._psi.to(like)
     model._psi.prepare(like)
     model.note_ = model._psi.note
     return model
+
+
+def _restore_head(
+    model: Any, settings: dict[str, Any], tensors: dict[str, Tensor], like: Tensor
+) -> None:
+    """Put back what a classifier or regressor learned."""
+    model.ridge_, model.risk_ = float(settings["ridge"]), float(settings["risk"])
+    model.solver_ = str(settings["solver"])
+    if settings["classes"] is not None:
+        model.classes_ = np.array(settings["classes"], dtype=np.dtype(settings["class_type"]))
+        outputs = len(model.classes_)
+        if model.loss == "logistic" and outputs == 2:
+            outputs = 1
+    else:
+        model._flat = bool(settings["flat"])
+        outputs = len(tensors["bias"])
+    model._weights = _shaped(tensors, "weights", (model.features, outputs)).to(like)
+    model._bias = _shaped(tensors, "bias", (outputs,)).to(like.device)
+
+
+def _widest(tensors: dict[str, Tensor]) -> torch.dtype:
+    """Give the type that a transformer computes in: that of its frequencies."""
+    name = "phi.frequencies" if "phi.frequencies" in tensors else "phi.scale"
+    return torch.float64 if tensors[name].dtype == torch.float64 else torch.float32
 
 
 def _restore(phi: Any, tensors: dict[str, Tensor], model: Any) -> None:

@@ -16,12 +16,12 @@ from augury.devices import resolve_device
 from augury.errors import AuguryError
 from augury.estimators.inputs import (
     check_range,
-    on_cpu,
     read_inputs,
     to_floats,
     warn_of_range,
 )
 from augury.estimators.parameters import check_numbers
+from augury.estimators.saved import Saved
 from augury.features import AugmentedFourier, FourierFeatures
 from augury.features.frequencies import bytes_to_draw
 from augury.solvers import available_bytes, check_fits
@@ -31,7 +31,9 @@ _SAMPLE = 1000
 _BLOCK = 2**22
 
 
-class AugmentedFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class AugmentedFourierFeatures(
+    Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """Map examples to ψ(x), the average of their versions' Fourier features.
 
     A linear model on them is trained with augmentation, to first order (Section 5.2).
@@ -91,7 +93,7 @@ class AugmentedFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def fit(self, X: Any, y: Any = None) -> AugmentedFourierFeatures:
         """Choose γ, draw the frequencies and transform them."""
-        check_numbers(self)
+        self._check()
         x = read_inputs(self, X, self.input_shape, reset=True)
         dtype = torch.float64 if x.dtype == torch.float64 else torch.float32
         like = torch.empty(0, dtype=dtype, device=resolve_device(self.device))
@@ -101,8 +103,22 @@ class AugmentedFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         index = torch.randperm(len(x), generator=generator)[:_SAMPLE].to(x.device)
         sample = to_floats(x[index], like)
         check_range(sample, x)
+        self.augmentation_ = parse(self.augmentation)
+        self._psi = self._make_features()
+        warn_of_range(self._psi.augmentation, sample)
+        targets = None if y is None else _targets(y, len(x))[index.cpu()].to(sample)
+        with torch.no_grad():
+            self._psi.fit(sample, targets)
+        self.gamma_, self.note_ = self._psi.phi.gamma_, self._psi.note
+        self._n_features_out = self.features
+        return self
+
+    def _check(self) -> None:
+        check_numbers(self)
+
+    def _make_features(self) -> AugmentedFourier:
         phi = FourierFeatures(
-            count,
+            int(self.features),
             gamma=self.gamma,
             kernel=self.kernel,
             nu=self.nu,
@@ -111,24 +127,13 @@ class AugmentedFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             std=self.std,
             seed=int(self.seed),
         )
-        self._psi = AugmentedFourier(
-            parse(self.augmentation),
+        return AugmentedFourier(
+            self.augmentation_,
             phi,
             versions=int(self.versions),
             memory=2.0 if self.memory is None else self.memory / 4,
             seed=int(self.seed),
         )
-        warn_of_range(self._psi.augmentation, sample)
-        targets = None if y is None else _targets(y, len(x))[index.cpu()].to(sample)
-        with torch.no_grad():
-            self._psi.fit(sample, targets)
-        self.gamma_, self.note_ = phi.gamma_, self._psi.note
-        self._n_features_out = self.features
-        return self
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Pickle from the CPU, so that a machine without the device can read it."""
-        return on_cpu(dict(super().__getstate__()))  # type: ignore[call-overload]  # scikit-learn leaves it untyped
 
     @torch.no_grad()
     def transform(self, X: Any) -> Any:

@@ -99,7 +99,7 @@ def bytes_to_draw(sampling: str, count: int, d: int, item: int) -> int:
     """Give the most memory that drawing, scaling and rounding frequencies to `item` bytes takes."""
     if sampling == "hadamard":
         return 64 * (count + d)
-    block = 4 * 8 * min(count, d) * d if sampling == "orthogonal" else 0
+    block = 2 * 8 * min(count, d) * d if sampling == "orthogonal" else 0
     return max(8 + item, 3 * item) * count * d + block
 
 

@@ -60,6 +60,8 @@ def test_scikit_learns_checks_in_float64(estimator, check):
         AugmentedKernelClassifier("jitter(0.1)", **EXACT),
         # a pickle is read on the CPU, where float32 rounds in other places than on a GPU
         AugmentedKernelRegressor("feature_dropout(0.1)", features=64, device="cpu"),
+        AugmentedKernelClassifier(features=64, device="cpu"),
+        AugmentedKernelClassifier(loss="logistic", features=64, device="cpu"),
     ],
     expected_failed_checks=lambda estimator: ROUNDED if estimator.precision == "float32" else {},
 )

@@ -54,7 +54,7 @@ def write(path: str | Path, content: str | bytes) -> None:
 
 def _target(path: str | Path) -> Path:
     """Follow links to the file itself, and refuse what is there and is none."""
-    target = Path(os.path.realpath(path))
+    target = Path(os.path.realpath(path)) if os.path.islink(path) else Path(path)
     if target.is_dir():
         raise AuguryError(f"cannot write {path}: it is a folder; give a file's name")
     if target.exists() and not target.is_file():

@@ -50,7 +50,7 @@ def save_model(model: Any, path: str | Path, *, about: Mapping[str, Any] | None 
     about
         Plain values to keep beside it.
     """
-    if not hasattr(model, "gamma_"):
+    if not hasattr(model, "_weights" if isinstance(model, KernelModel) else "gamma_"):
         raise AuguryError(f"this {type(model).__name__} is not fitted yet; call fit before save")
     spec = repr(model.augmentation_)
     try:

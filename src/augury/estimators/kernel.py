@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -17,7 +17,7 @@ from augury.errors import AuguryError
 from augury.estimators.inputs import check_range, to_floats, warn_of_range
 from augury.estimators.parameters import check_numbers
 from augury.estimators.saved import Saved
-from augury.features import AugmentedFourier, FourierFeatures
+from augury.features import AugmentedFourier
 from augury.features.frequencies import bytes_to_draw
 from augury.objectives import Loss, exact, first_order, second_order
 from augury.orbit import Orbit
@@ -26,7 +26,6 @@ from augury.solvers import (
     Batches,
     Ridge,
     RoughProducts,
-    available_bytes,
     check_fits,
     minimise,
     solve_ridge,
@@ -63,21 +62,11 @@ class KernelModel(Saved, BaseEstimator):
 
     augmentation: str | Augmentation
     input_shape: tuple[int, ...] | None
-    features: int
-    kernel: str
-    nu: float
-    gamma: float | str
-    sampling: str
-    versions: int
     objective: str
     ridge: Ridges
     prediction: str
-    mean: float | Sequence[float]
-    std: float | Sequence[float]
     precision: str
-    memory: float | None
     device: str
-    seed: int
 
     def _check(self) -> None:
         check_numbers(self)
@@ -107,31 +96,15 @@ class KernelModel(Saved, BaseEstimator):
         """The number of features: of NumPy's types too, as a grid search gives them."""
         return int(self.features)
 
-    def _make_features(self) -> AugmentedFourier:
-        phi = FourierFeatures(
-            self._d,
-            gamma=self.gamma,
-            kernel=self.kernel,
-            nu=self.nu,
-            sampling=self.sampling,
-            mean=self.mean,
-            std=self.std,
-            seed=int(self.seed),
-        )
-        phi.short = self.precision == "bfloat16"
-        room = 2.0 if self.memory is None else self.memory / 4
-        return AugmentedFourier(
-            self.augmentation_,
-            phi,
-            versions=int(self.versions),
-            memory=room,
-            shared=self.objective != "first-order",  # as the versions that it is trained on are
-            seed=int(self.seed),
-        )
+    def _make_features(self, *, shared: bool = False, short: bool = False) -> AugmentedFourier:
+        shared = (
+            shared or self.objective != "first-order"
+        )  # as the versions that it is trained on are
+        return super()._make_features(shared=shared, short=short or self.precision == "bfloat16")
 
     def _budget(self, like: Tensor, outputs: int) -> tuple[float, float]:
         """Give the bytes for kept features and for a Gram matrix; raise if d is out of reach."""
-        allowed = available_bytes(like.device) / 2 if self.memory is None else self.memory * GIB
+        allowed = self._allowed_bytes(like.device)
         item, pixels = like.element_size(), math.prod(self.shape_)
 
         def need(d: int) -> float:

@@ -22,10 +22,8 @@ from augury.estimators.inputs import (
 )
 from augury.estimators.parameters import check_numbers
 from augury.estimators.saved import Saved
-from augury.features import AugmentedFourier, FourierFeatures
 from augury.features.frequencies import bytes_to_draw
-from augury.solvers import available_bytes, check_fits
-from augury.solvers.memory import GIB
+from augury.solvers import check_fits
 
 _SAMPLE = 1000
 _BLOCK = 2**22
@@ -116,25 +114,6 @@ class AugmentedFourierFeatures(
     def _check(self) -> None:
         check_numbers(self)
 
-    def _make_features(self) -> AugmentedFourier:
-        phi = FourierFeatures(
-            int(self.features),
-            gamma=self.gamma,
-            kernel=self.kernel,
-            nu=self.nu,
-            sampling=self.sampling,
-            mean=self.mean,
-            std=self.std,
-            seed=int(self.seed),
-        )
-        return AugmentedFourier(
-            self.augmentation_,
-            phi,
-            versions=int(self.versions),
-            memory=2.0 if self.memory is None else self.memory / 4,
-            seed=int(self.seed),
-        )
-
     @torch.no_grad()
     def transform(self, X: Any) -> Any:
         """Give ψ(x), ``(n, features)``: a tensor where X is one, else an array."""
@@ -151,8 +130,7 @@ class AugmentedFourierFeatures(
         return out if isinstance(X, Tensor) else out.cpu().numpy()
 
     def _check_fits(self, need: Callable[[int], float], d: int, like: Tensor) -> None:
-        free = available_bytes(like.device) / 2
-        check_fits(need, d, free if self.memory is None else self.memory * GIB)
+        check_fits(need, d, self._allowed_bytes(like.device))
 
 
 def _targets(y: Any, count: int) -> Tensor:

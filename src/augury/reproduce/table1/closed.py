@@ -28,8 +28,8 @@ class TraditionalClassifier(AugmentedKernelClassifier):
     rivals.
     """
 
-    def _make_features(self) -> AugmentedFourier:
-        psi = super()._make_features()
+    def _make_features(self, *, shared: bool = False, short: bool = False) -> AugmentedFourier:
+        psi = super()._make_features(shared=shared, short=short)
         psi.augmentation = parse("identity")
         return psi
 

@@ -15,23 +15,23 @@ import torch
 from _table1_patches import PatchClassifier
 
 from augury.data.dataset import Dataset
-from augury.estimators import AugmentedKernelClassifier
-from augury.reproduce.cells import Images
-from augury.reproduce.table1.tasks import TASKS, now, turned
+from augury.kernel import AugmentedKernelClassifier
+from augury_paper.cells import Images
+from augury_paper.table1.tasks import TASKS, now, turned
 
 ROUNDS = 7
 LIMIT = 6.0  # seconds of fitting
 HELD_OUT = 10_000
 STAGES = {
-    "read and check": "augury.estimators.classifier.read_inputs",
-    "gamma, frequencies, nodes": "augury.estimators.kernel.KernelModel._fit_features",
+    "read and check": "augury.kernel.classifier.read_inputs",
+    "gamma, frequencies, nodes": "augury.kernel.base.KernelModel._fit_features",
     "  of it, drawing": "augury.features.fourier.FourierFeatures.draw",
     "  of it, nodes": "augury.features.augmented.AugmentedFourier.prepare",
     "features, training and new": "augury.features.augmented.AugmentedFourier.forward",
-    "features and Gram matrix": "augury.solvers.ridge.accumulate",
-    "penalty by Krylov space": "augury.solvers.ridge.block_lanczos",
-    "Cholesky": "augury.solvers.ridge._cholesky",
-    "prediction": "augury.estimators.kernel.KernelModel._outputs",
+    "features and Gram matrix": "augury.kernel.solvers.ridge.accumulate",
+    "penalty by Krylov space": "augury.kernel.solvers.ridge.block_lanczos",
+    "Cholesky": "augury.kernel.solvers.ridge._cholesky",
+    "prediction": "augury.kernel.base.KernelModel._outputs",
 }
 
 

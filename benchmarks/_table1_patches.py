@@ -7,12 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from augury._base.devices import tensor_cores
+from augury._base.rng import Rng
 from augury.augmentations import parse
-from augury.devices import tensor_cores
 from augury.features import PatchFeatures
-from augury.orbit import Orbit
-from augury.rng import Rng
-from augury.solvers import Batches, solve_ridge
+from augury.features.orbit import Orbit
+from augury.kernel.solvers import Batches, solve_ridge
 
 _SAMPLE = 2000
 _BLOCK = 2000

@@ -3,7 +3,7 @@
     python benchmarks/approximation.py [--quick] [--device cuda] [--trials 10] [--dataset mnist]
         [--base rbf] [--examples 5000] [--features 2000] [--versions 16 | --authors]
 
-The experiment is `augury.reproduce.approximation`, where its settings and its words are. For each
+The experiment is `augury_paper.approximation`, where its settings and its words are. For each
 data set it writes `results/approximation_DATASET.json` with all numbers and `….svg`, drawn as the
 paper's: the difference of objectives through training, in the mean and example by example, and the
 divergence of test predictions, for Fourier features and LeNet under rotation, crop and blur.
@@ -28,15 +28,15 @@ from _networks import RESULTS, environment, save
 from matplotlib.figure import Figure
 
 from augury.augmentations import parse
-from augury.report.section import Plot
-from augury.reproduce import PAPER, QUICK, Settings
-from augury.reproduce.approximation import cells, section
-from augury.reproduce.approximation.bases import FourierBase
-from augury.reproduce.approximation.experiment import BASES, DATASETS, PER_VERSION, versions
-from augury.reproduce.approximation.train import train
-from augury.reproduce.cells import Bench
-from augury.reproduce.images import Library, default_folder
-from augury.reproduce.pool import Pool
+from augury_paper import PAPER, QUICK, Settings
+from augury_paper.approximation import cells, section
+from augury_paper.approximation.bases import FourierBase
+from augury_paper.approximation.experiment import BASES, DATASETS, PER_VERSION, versions
+from augury_paper.approximation.train import train
+from augury_paper.cells import Bench
+from augury_paper.images import Library, default_folder
+from augury_paper.pool import Pool
+from augury_paper.section import Plot
 
 AUTHORS = {
     "rotation": ("rotation(15)", 16),

@@ -2,7 +2,7 @@
 
     python benchmarks/averaging.py [--quick] [--device cuda] [--dataset mnist] [--part curve]
 
-The curve (`augury.reproduce.layers`): LeNet is trained on n versions of each image (rotation by up
+The curve (`augury_paper.layers`): LeNet is trained on n versions of each image (rotation by up
 to 15 degrees, a rule of n angles) in several ways, all with the same starts and batches: without
 augmentation, in full (all versions through the whole network), with fewer versions, and averaged at
 each of its layers 0 to 4. `kept` is the share of full augmentation's gain in clean test accuracy,
@@ -29,19 +29,19 @@ import torch.nn.functional as F
 from _networks import RESULTS, ViT, environment, resnet18, save, synchronize
 from torch import Tensor, nn
 
+from augury._base.rng import Rng
 from augury.augmentations import parse
-from augury.averaging import Averaging, cuts
-from augury.averaging.average import versions_of
+from augury.networks.averaging import Averaging, cuts
+from augury.networks.averaging.average import versions_of
+from augury.networks.planning import plan
+from augury.networks.planning.measure import seconds
 from augury.objectives import multinomial
-from augury.planning import plan
-from augury.planning.measure import seconds
-from augury.reproduce import Settings
-from augury.reproduce.images import Library, default_folder
-from augury.reproduce.layers.experiment import curve
-from augury.reproduce.layers.page import best, summary
-from augury.reproduce.layers.ways import AUGMENTATION, ways
-from augury.reproduce.networks import LAYERS, lenet, seeded
-from augury.rng import Rng
+from augury_paper import Settings
+from augury_paper.images import Library, default_folder
+from augury_paper.layers.experiment import curve
+from augury_paper.layers.page import best, summary
+from augury_paper.layers.ways import AUGMENTATION, ways
+from augury_paper.networks import LAYERS, lenet, seeded
 
 T = parse(AUGMENTATION)
 

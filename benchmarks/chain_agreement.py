@@ -27,7 +27,7 @@ import torch
 from sklearn.datasets import load_digits
 
 from augury.markov import enumerate_orbits
-from augury.reproduce.chain import CHAIN, Rule, neighbours
+from augury_paper.chain import CHAIN, Rule, neighbours
 
 HERE = Path(__file__).resolve().parent
 RESULT = HERE / "results" / "chain_agreement.json"

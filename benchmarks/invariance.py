@@ -3,7 +3,7 @@
     python benchmarks/invariance.py [--quick] [--device cuda] [--trials 1]
     python benchmarks/invariance.py --timm resnet18 --device cuda
 
-The first form is the paper's last figure (`augury.reproduce.invariance`): a ResNet with three
+The first form is the paper's last figure (`augury_paper.invariance`): a ResNet with three
 blocks of nine residual units is trained on CIFAR-10 without augmentation and with each of rotation,
 crop and blur; then, for each of them, the distance that it moves a layer's features is compared
 between the two networks: below 1, training with the augmentation has made the layer more invariant
@@ -24,10 +24,10 @@ import torch.nn.functional as F
 from _networks import RESULTS, environment, save
 from matplotlib.figure import Figure
 
-from augury.invariance import profile
-from augury.reproduce import PAPER, QUICK
-from augury.reproduce.images import Library, default_folder
-from augury.reproduce.invariance.experiment import AUGMENTATIONS, Recipe, trial
+from augury.networks.invariance import profile
+from augury_paper import PAPER, QUICK
+from augury_paper.images import Library, default_folder
+from augury_paper.invariance.experiment import AUGMENTATIONS, Recipe, trial
 
 
 def trained_with_against_without(options) -> dict:
@@ -98,7 +98,7 @@ def draw(found: dict, options) -> None:
 
 def timm_model(options) -> dict:
     """Measure time and peak memory of one pass, for a quarter of the images and for all."""
-    from augury.invariance.models import load_network
+    from augury.networks.invariance.models import load_network
 
     device = torch.device(options.device)
     model = load_network(options.timm, (3, 224, 224)).to(device)

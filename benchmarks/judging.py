@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import ConstantInputWarning, kendalltau, spearmanr
 
-from augury.scores.trial import DOUBT, SCALE, SHIFT
+from augury.forecasting.scores.trial import DOUBT, SCALE, SHIFT
 
 
 def judge(

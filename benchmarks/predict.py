@@ -25,11 +25,11 @@ from judging import judge
 from rivals import RIVALS
 
 import augury
+from augury._base.devices import resolve_device
+from augury._base.files import write
 from augury.augmentations import Mixture, default_augmentations, identity, parse
 from augury.data import Dataset, as_dataset
-from augury.devices import resolve_device
-from augury.files import write
-from augury.training import train_together
+from augury.forecasting.training import train_together
 
 RESULTS = Path(__file__).parent / "results" / "predict"
 SETTINGS = {"lenet": 0.002, "cnn": 0.003, "resnet": 0.003}

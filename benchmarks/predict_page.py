@@ -115,8 +115,8 @@ def main() -> None:
     text += [
         "## How far to trust the interval\n",
         "The constants that turn a trial into points (`SCALE`, `SHIFT` and `DOUBT` in "
-        "`augury.scores.trial`) were fitted to these very tables. With these fitted to the "
-        f"other tables and judged on the one left out, the 95 % interval covers: {each}; "
+        "`augury.forecasting.scores.trial`) were fitted to these very tables. With these fitted to "
+        f"the other tables and judged on the one left out, the 95 % interval covers: {each}; "
         f"{100 * np.mean(list(covered.values())):.0f} % on average. “Hurts” was said of "
         f"{harmful} of the true top threes' candidates. Tables and series have not been judged.",
     ]

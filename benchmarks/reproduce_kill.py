@@ -21,7 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from test_reproduce_kill import timeless
 
-from augury.reproduce import make_page
+from augury_paper import make_page
 
 
 def start(what: list[str], out: Path) -> subprocess.Popen[bytes]:

@@ -17,13 +17,13 @@ from typing import Any
 import matplotlib as mpl
 
 from augury.report.markdown import escape
-from augury.report.plots import plot_figure
-from augury.report.reproduction import lead
-from augury.report.section import Section
 from augury.report.words import duration
-from augury.reproduce import WHATS
-from augury.reproduce.errata import ERRATA
-from augury.reproduce.run import sections, settings_of
+from augury_paper import WHATS
+from augury_paper.errata import ERRATA
+from augury_paper.page import lead
+from augury_paper.plots import plot_figure
+from augury_paper.run import sections, settings_of
+from augury_paper.section import Section
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "reproduce"
@@ -61,7 +61,7 @@ def missing(results: dict[str, Any]) -> str:
     found = {(cell["what"], cell["name"]) for cell in results["cells"]}
     words = []
     for what in WHATS:
-        planned = importlib.import_module(f"augury.reproduce.{what}").cells(settings_of(results))
+        planned = importlib.import_module(f"augury_paper.{what}").cells(settings_of(results))
         names = [cell.name for cell in planned if (what, cell.name) not in found]
         if names:
             few = ", ".join(names) if len(names) < 4 else f"{len(names)} of {len(planned)} cells"

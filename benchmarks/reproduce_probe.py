@@ -18,9 +18,9 @@ from pathlib import Path
 
 import torch
 
-from augury.reproduce import PAPER, QUICK, WHATS
-from augury.reproduce.cells import Bench, Cell
-from augury.reproduce.images import Library, default_folder
+from augury_paper import PAPER, QUICK, WHATS
+from augury_paper.cells import Bench, Cell
+from augury_paper.images import Library, default_folder
 
 
 class Enough(BaseException):
@@ -77,7 +77,7 @@ def main() -> None:
     library, device = Library(options.data, settings), torch.device(options.device)
     totals: dict[tuple[str, str], float] = {}
     for what in options.what:
-        for cell in importlib.import_module(f"augury.reproduce.{what}").cells(settings):
+        for cell in importlib.import_module(f"augury_paper.{what}").cells(settings):
             if options.only in cell.name and not library.missing(cell.dataset):
                 library.images(cell.dataset)  # reading a data set is no part of a cell's time
                 key = (cell.dataset, what)

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from augury._base.rng import Rng
 from augury.augmentations import Augmentation, identity
 from augury.data import Dataset
-from augury.rng import Rng
-from augury.training import train_together
-from augury.training.grouped import Grouped
-from augury.training.members import Fold, Protocol, train_members
+from augury.forecasting.training import train_together
+from augury.forecasting.training.grouped import Grouped
+from augury.forecasting.training.members import Fold, Protocol, train_members
 
 Rival = Callable[[Dataset, Sequence[Augmentation], int, torch.device], Tensor]
 

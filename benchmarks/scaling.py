@@ -27,12 +27,12 @@ import numpy as np
 import torch
 from _networks import RESULTS, environment, save
 
-from augury.devices import resolve_device
-from augury.estimators import AugmentedKernelClassifier
+from augury._base.devices import resolve_device
 from augury.features import FourierFeatures
-from augury.reproduce.images import Library, default_folder
-from augury.reproduce.settings import QUICK
-from augury.reproduce.table1.tasks import now as wall_clock
+from augury.kernel import AugmentedKernelClassifier
+from augury_paper.images import Library, default_folder
+from augury_paper.settings import QUICK
+from augury_paper.table1.tasks import now as wall_clock
 
 mpl.use("Agg")
 ROUNDS = 3

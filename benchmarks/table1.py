@@ -34,16 +34,16 @@ from _networks import RESULTS, environment, save
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import RidgeClassifier
 
+from augury._base.devices import resolve_device
+from augury._base.rng import Rng
 from augury.augmentations import parse
-from augury.devices import resolve_device
-from augury.reproduce.cells import Bench, Images
-from augury.reproduce.images import Library, default_folder
-from augury.reproduce.settings import PAPER, Settings
-from augury.reproduce.table1.closed import by_closed_form
-from augury.reproduce.table1.descent import choose_gamma
-from augury.reproduce.table1.tasks import TASKS, WAYS, Task, now, turned
-from augury.rng import Rng
-from augury.solvers import available_bytes
+from augury.kernel.solvers import available_bytes
+from augury_paper.cells import Bench, Images
+from augury_paper.images import Library, default_folder
+from augury_paper.settings import PAPER, Settings
+from augury_paper.table1.closed import by_closed_form
+from augury_paper.table1.descent import choose_gamma
+from augury_paper.table1.tasks import TASKS, WAYS, Task, now, turned
 
 QUICK = replace(PAPER, trials=2, features=2000, examples=2000, tests=2000)
 QUICKER = replace(QUICK, features=600, examples=600, tests=1000, versions=8)

@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from augury.averaging import Averaging
+from augury.networks.averaging import Averaging
 
 
 class Classifier(lightning.LightningModule):

@@ -16,8 +16,8 @@ import torch.nn.functional as F
 from sklearn.datasets import load_digits
 from torch import Tensor, nn
 
-from augury.averaging import Averaging
-from augury.planning import plan
+from augury.networks.averaging import Averaging
+from augury.networks.planning import plan
 
 EPOCHS, BATCH = 10, 64
 LossOf = Callable[[nn.Module, Tensor, Tensor, int], Tensor]

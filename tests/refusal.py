@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from augury.errors import AuguryError
+from augury._base.errors import AuguryError
 
 
 def refused(words: str, call: Callable[..., Any], *args: Any, **options: Any) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from augury.results import Baseline, Gallery, Ranking, Row
+from augury.augmentations import Family, parse
+from augury.results.ranking import Baseline, Gallery, Ranking, Row
 
 EVIL = "<img src=x onerror=alert(1)>"
 SPECS = [
@@ -42,7 +43,15 @@ def make_row(spec: str, gain: float, width: float = 0.003, **changes: Any) -> Ro
     """Make a row whose verdict follows from its interval."""
     low, high = gain - width, gain + width
     said = "helps" if low > 0 else "hurts" if high < 0 else "can't tell"
-    return replace(Row(spec, 0.4 + gain, gain, low, high, said), **changes)
+    found = parse(spec) if "<" not in spec else None
+    magnitude = found.magnitude if isinstance(found, Family) else None
+    row = Row(
+        spec, 0.4 + gain, gain, low, high, said,
+        family="" if magnitude is None else type(found).__name__,
+        magnitude=magnitude,
+        strongest=isinstance(found, Family) and magnitude == found.strongest,
+    )  # fmt: skip
+    return replace(row, **changes)
 
 
 def make_ranking(

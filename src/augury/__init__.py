@@ -15,7 +15,7 @@ __version__ = "0.1.0"
 # Where each public name lives. Loaded on first use, so that `augury --version` and the report
 # layer do not wait for torch.
 _HOME = {
-    "AuguryError": "augury.errors",
+    "AuguryError": "augury._base.errors",
     "Augmentation": "augury.augmentations",
     "Sampled": "augury.augmentations",
     "parse": "augury.augmentations",
@@ -26,34 +26,34 @@ _HOME = {
     "Flatten": "augury.features",
     "FourierFeatures": "augury.features",
     "Layer": "augury.features",
-    "Orbit": "augury.orbit",
-    "Rng": "augury.rng",
+    "Orbit": "augury.features.orbit",
+    "Rng": "augury._base.rng",
     "Alignment": "augury.statistics",
-    "Ranking": "augury.results",
-    "rank": "augury.ranking",
-    "Averaging": "augury.averaging",
-    "plan": "augury.planning",
-    "AugmentedFourierFeatures": "augury.estimators",
-    "AugmentedKernelClassifier": "augury.estimators",
-    "AugmentedKernelRegressor": "augury.estimators",
+    "Ranking": "augury.results.ranking",
+    "rank": "augury.forecasting.rank",
+    "Averaging": "augury.networks.averaging",
+    "plan": "augury.networks.planning",
+    "AugmentedFourierFeatures": "augury.kernel",
+    "AugmentedKernelClassifier": "augury.kernel",
+    "AugmentedKernelRegressor": "augury.kernel",
 }
 
 if TYPE_CHECKING:
+    from augury._base.errors import AuguryError
+    from augury._base.rng import Rng
     from augury.augmentations import Augmentation, Sampled, parse
-    from augury.averaging import Averaging
     from augury.data import Dataset, as_dataset, load
-    from augury.errors import AuguryError
-    from augury.estimators import (
+    from augury.features import FeatureMap, Flatten, FourierFeatures, Layer
+    from augury.features.orbit import Orbit
+    from augury.forecasting.rank import rank
+    from augury.kernel import (
         AugmentedFourierFeatures,
         AugmentedKernelClassifier,
         AugmentedKernelRegressor,
     )
-    from augury.features import FeatureMap, Flatten, FourierFeatures, Layer
-    from augury.orbit import Orbit
-    from augury.planning import plan
-    from augury.ranking import rank
-    from augury.results import Ranking
-    from augury.rng import Rng
+    from augury.networks.averaging import Averaging
+    from augury.networks.planning import plan
+    from augury.results.ranking import Ranking
     from augury.statistics import Alignment
 
 __all__ = [

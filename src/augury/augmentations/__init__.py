@@ -1,6 +1,6 @@
 """T: probability distributions over maps of an input to itself."""
 
-from augury.augmentations.base import Augmentation, Nodes, Params
+from augury.augmentations.base import Augmentation, Family, Nodes, Params
 from augury.augmentations.chain import Chain
 from augury.augmentations.combine import Mixture, Power, Then
 from augury.augmentations.defaults import default_augmentations, strength_ladder
@@ -36,6 +36,7 @@ __all__ = [
     "FAMILIES",
     "Augmentation",
     "Chain",
+    "Family",
     "Mixture",
     "Nodes",
     "Params",

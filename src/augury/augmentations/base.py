@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
@@ -10,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from augury.errors import AuguryError
-from augury.rng import Rng
+from augury._base.errors import AuguryError
+from augury._base.rng import Rng
 
 Params = Any
 """A tensor, or nested tuples of tensors, each with leading shape (n, b), or (n, 1) if shared."""
@@ -126,6 +127,27 @@ class Augmentation(ABC):
 
 class Family(Augmentation):
     """A named family with numbers as parameters: a frozen dataclass whose repr is its spec."""
+
+    ladder: ClassVar[tuple[tuple[float, ...], ...]] = ()
+    """Settings from mild to strong; empty for a family that has no strength."""
+
+    strongest: ClassVar[float] = math.inf
+    """The magnitude beyond which there is nothing stronger."""
+
+    @property
+    def magnitude(self) -> float | None:
+        """How strong this setting is: larger is stronger. None for a family without a ladder.
+
+        A range of factors, as in ``scaling(0.7,1.3)``, is as strong as it is wide; where a smaller
+        number is stronger, as in ``resized_crop(0.25)``, the magnitude is its negative.
+        """
+        if not self.ladder:
+            return None
+        names = [field.name for field in dataclasses.fields(self)]  # type: ignore[arg-type]  # families are dataclasses
+        values = [float(getattr(self, name)) for name in names[: len(self.ladder[0])]]
+        if len(values) == 2:
+            return values[1] - values[0]
+        return values[0] if self.ladder[0] < self.ladder[-1] else -values[0]
 
     def __repr__(self) -> str:
         shown = []

@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from augury._base.errors import AuguryError
+from augury._base.rng import Rng
 from augury.augmentations.base import Augmentation, Params, number
 from augury.augmentations.combine import (
     Mixture,
@@ -19,8 +21,6 @@ from augury.augmentations.combine import (
     flatten_params,
     take_params,
 )
-from augury.errors import AuguryError
-from augury.rng import Rng
 
 
 @dataclass(frozen=True, repr=False)

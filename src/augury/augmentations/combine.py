@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from augury._base.errors import AuguryError
+from augury._base.rng import Rng
 from augury.augmentations.base import Augmentation, Nodes, Params, number
-from augury.errors import AuguryError
-from augury.rng import Rng
 
 
 class _Composite(Augmentation):

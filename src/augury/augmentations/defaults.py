@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from augury._base.errors import AuguryError
 from augury.augmentations.base import Augmentation
-from augury.augmentations.spec import parse
-from augury.errors import AuguryError
+from augury.augmentations.spec import FAMILIES, parse
 
 _DEFAULTS = {
     "image": (
@@ -36,33 +36,14 @@ def default_augmentations(kind: str, shape: tuple[int, ...]) -> list[Augmentatio
     return [a for a in candidates if square or repr(a) != "quarter_turns"]
 
 
-_LADDERS = {
-    "rotation": "5 15 30 60 90 180",
-    "translation": "0.03 0.06 0.12 0.25 0.4",
-    "scaling": "0.95,1.05 0.9,1.1 0.8,1.2 0.6,1.4 0.4,1.6",
-    "shear": "5 10 20 35 50",
-    "resized_crop": "0.9 0.75 0.5 0.3 0.15",
-    "blur": "0.05,0.5 0.05,1.0 0.05,1.5 0.05,2.5",
-    "brightness": "0.1 0.25 0.5 0.9",
-    "contrast": "0.1 0.25 0.5 0.9",
-    "noise": "0.02 0.05 0.1 0.2 0.4",
-    "cutout": "0.1 0.25 0.4 0.6",
-    "solarize": "0.9 0.7 0.5 0.3",
-    "posterize": "6 4 2 1",
-    "elastic": "0.02 0.05 0.1 0.2",
-    "jitter": "0.05 0.1 0.2 0.5 1",
-    "feature_dropout": "0.05 0.1 0.2 0.4 0.6",
-    "shift": "0.02 0.05 0.1 0.25 0.5",
-}
-
-
 def strength_ladder(kind: str, families: Iterable[str] | None = None) -> list[Augmentation]:
-    """Give each family at several strengths, mild to strong; by default all for a kind of data."""
-    wanted = list(_LADDERS) if families is None else list(families)
-    for family in wanted:
-        if family not in _LADDERS:
+    """Return each family at several strengths, mild to strong; by default all for this kind."""
+    swept = {name: family for name, family in FAMILIES.items() if getattr(family, "ladder", ())}
+    for name in families or ():
+        if name not in swept:
             raise AuguryError(
-                f"{family} has no strength to sweep; those that have: {', '.join(_LADDERS)}"
+                f"{name} has no strength to sweep; those that have: {', '.join(swept)}"
             )
-    rungs = [parse(f"{f}({setting})") for f in wanted for setting in _LADDERS[f].split()]
+    wanted = list(swept) if families is None else list(families)
+    rungs = [swept[name](*setting) for name in wanted for setting in swept[name].ladder]  # type: ignore[attr-defined,call-arg]  # families with a ladder
     return [rung for rung in rungs if kind in rung.kinds or families is not None]

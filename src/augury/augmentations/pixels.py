@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from augury._base.rng import Rng, normal_from
 from augury.augmentations.base import Family, Nodes, along, gauss_legendre, require
 from augury.augmentations.warps import even
-from augury.rng import Rng, normal_from
 
 
 @dataclass(frozen=True, repr=False)
 class blur(Family):
     """Gaussian blur, sigma in pixels uniform in [`low`, `high`]; renormalised at the border."""
 
+    ladder = ((0.05, 0.5), (0.05, 1.0), (0.05, 1.5), (0.05, 2.5))
     kinds = frozenset({"image"})
     linear = True
     low: float = 0.5
@@ -47,6 +48,7 @@ def _gaussian(side: int, sigma: Tensor) -> Tensor:
 class brightness(Family):
     """Pixels times a factor uniform in 1 ± `strength`, clipped; linear with ``clip=False``."""
 
+    ladder = ((0.1,), (0.25,), (0.5,), (0.9,))
     kinds = frozenset({"image"})
     strength: float = 0.25
     clip: bool = field(default=True, kw_only=True)
@@ -70,6 +72,7 @@ class brightness(Family):
 class contrast(Family):
     """Distance from the image's mean times a factor uniform in 1 ± `strength`, clipped."""
 
+    ladder = ((0.1,), (0.25,), (0.5,), (0.9,))
     kinds = frozenset({"image"})
     strength: float = 0.35
     clip: bool = field(default=True, kw_only=True)
@@ -94,6 +97,7 @@ class contrast(Family):
 class noise(Family):
     """Gaussian noise with standard deviation `sd` on each pixel, clipped."""
 
+    ladder = ((0.02,), (0.05,), (0.1,), (0.2,), (0.4,))
     kinds = frozenset({"image"})
     sd: float = 0.05
 
@@ -117,6 +121,7 @@ def add_noise(x: Tensor, keys: Tensor, sd: float) -> Tensor:
 class cutout(Family):
     """A zero square with `fraction` of the side, centred anywhere in the image."""
 
+    ladder = ((0.1,), (0.25,), (0.4,), (0.6,))
     kinds = frozenset({"image"})
     linear = True
     fraction: float = 0.25
@@ -162,6 +167,7 @@ class invert(Family):
 class solarize(Family):
     """Values over a threshold uniform in [`threshold`, 1] are inverted."""
 
+    ladder = ((0.9,), (0.7,), (0.5,), (0.3,))
     kinds = frozenset({"image"})
     threshold: float = 0.3
 
@@ -182,6 +188,7 @@ class solarize(Family):
 class posterize(Family):
     """Values rounded down to a number of bits drawn evenly from `bits` to 8."""
 
+    ladder = ((6,), (4,), (2,), (1,))
     kinds = frozenset({"image"})
     bits: int = 4
 

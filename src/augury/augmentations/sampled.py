@@ -19,9 +19,9 @@ import torch
 from PIL import Image
 from torch import Tensor
 
+from augury._base.errors import AuguryError
+from augury._base.rng import Rng
 from augury.augmentations.base import Augmentation
-from augury.errors import AuguryError
-from augury.rng import Rng
 
 
 @dataclass(frozen=True, repr=False)

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from augury._base.rng import Rng, spread_bits, uniform_from
 from augury.augmentations.base import Family, Nodes, gauss_legendre, require
 from augury.augmentations.pixels import add_noise
-from augury.rng import Rng, spread_bits, uniform_from
 
 
 @dataclass(frozen=True, repr=False)
 class jitter(Family):
     """Gaussian noise with standard deviation `sd` on each value, not clipped."""
 
+    ladder = ((0.05,), (0.1,), (0.2,), (0.5,), (1,))
     sd: float = 0.1
 
     def __post_init__(self) -> None:
@@ -32,6 +33,7 @@ class jitter(Family):
 class feature_dropout(Family):
     """Each value set to zero (a table's column mean) with probability `rate`, independently."""
 
+    ladder = ((0.05,), (0.1,), (0.2,), (0.4,), (0.6,))
     kinds = frozenset({"vector", "series"})
     linear = True
     rate: float = 0.1
@@ -52,6 +54,7 @@ class feature_dropout(Family):
 class shift(Family):
     """A series moved along its axis, uniform in ± `fraction` of its length; ends are held."""
 
+    ladder = ((0.02,), (0.05,), (0.1,), (0.25,), (0.5,))
     kinds = frozenset({"series"})
     linear = True
     fraction: float = 0.1

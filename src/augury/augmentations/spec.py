@@ -17,12 +17,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from augury._base.errors import AuguryError
 from augury.augmentations import pixels, signals, warps
 from augury.augmentations.base import Augmentation, number
 from augury.augmentations.chain import read_chain
 from augury.augmentations.combine import Mixture, Power, Then, Weighted
 from augury.augmentations.sampled import Sampled
-from augury.errors import AuguryError
 
 FAMILIES: dict[str, type[Augmentation]] = {
     family.__name__: family

@@ -10,6 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from augury._base.errors import AuguryError
+from augury._base.rng import Rng, normal_from
 from augury.augmentations.base import (
     Family,
     Nodes,
@@ -18,8 +20,6 @@ from augury.augmentations.base import (
     gauss_legendre,
     require,
 )
-from augury.errors import AuguryError
-from augury.rng import Rng, normal_from
 
 
 class Affine(Family):
@@ -76,6 +76,8 @@ def sample(images: Tensor, grid: Tensor) -> Tensor:
 class rotation(Affine):
     """Rotation by an angle uniform in ± `degrees`."""
 
+    ladder = ((5,), (15,), (30,), (60,), (90,), (180,))
+    strongest = 180.0
     degrees: float = 15.0
 
     def __post_init__(self) -> None:
@@ -100,6 +102,7 @@ class rotation(Affine):
 class translation(Affine):
     """Translation of each axis, uniform in ± `fraction` of that side."""
 
+    ladder = ((0.03,), (0.06,), (0.12,), (0.25,), (0.4,))
     fraction: float = 0.1
 
     def __post_init__(self) -> None:
@@ -117,6 +120,7 @@ class translation(Affine):
 class scaling(Affine):
     """Zoom of an image about its centre, or gain of a series; factor uniform in [`low`, `high`]."""
 
+    ladder = ((0.95, 1.05), (0.9, 1.1), (0.8, 1.2), (0.6, 1.4), (0.4, 1.6))
     kinds = frozenset({"image", "series"})
     low: float = 0.9
     high: float = 1.1
@@ -142,6 +146,7 @@ class scaling(Affine):
 class shear(Affine):
     """Horizontal shear by an angle uniform in ± `degrees`."""
 
+    ladder = ((5,), (10,), (20,), (35,), (50,))
     degrees: float = 10.0
 
     def __post_init__(self) -> None:
@@ -162,6 +167,7 @@ class shear(Affine):
 class resized_crop(Affine):
     """A crop of the image's own shape, anywhere, area fraction uniform in [`area`, 1], resized."""
 
+    ladder = ((0.9,), (0.75,), (0.5,), (0.3,), (0.15,))
     area: float = 0.64
 
     def __post_init__(self) -> None:
@@ -182,6 +188,7 @@ class resized_crop(Affine):
 class elastic(Family):
     """A smooth random displacement: normal with sd `strength` half-sides on a grid of side/4."""
 
+    ladder = ((0.02,), (0.05,), (0.1,), (0.2,))
     kinds = frozenset({"image"})
     linear = True
     strength: float = 0.05

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from augury._base.errors import AuguryError
 from augury.data import as_dataset
 from augury.data.labels import as_written
 from augury.data.layout import arrange
 from augury.data.load import read_source
+from augury.data.readers.source import Source
 from augury.data.scaling import scale_pixels, span
-from augury.data.source import Source
-from augury.errors import AuguryError
 
 Progress = Callable[[int, int], None]
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from augury.errors import AuguryError
-from augury.files import check_writable
+from augury._base.errors import AuguryError
+from augury._base.files import check_writable
 
 DATA = typer.Argument(
     metavar="DATA",
@@ -64,7 +64,7 @@ def fit(
     from augury.augmentations import parse
     from augury.cli.examples import read_examples
     from augury.cli.progress import bar
-    from augury.estimators import (
+    from augury.kernel import (
         AugmentedKernelClassifier,
         AugmentedKernelRegressor,
         save_model,

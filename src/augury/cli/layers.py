@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from augury.errors import AuguryError
-from augury.files import check_writable, write
+from augury._base.errors import AuguryError
+from augury._base.files import check_writable, write
 
 if TYPE_CHECKING:
-    from augury.invariance import Profile
+    from augury.networks.invariance import Profile
 
 
 def layers(
@@ -95,12 +95,12 @@ def layers(
             f"--pretrained is for a timm model, and {model} is none; give its weights by --weights"
         )
 
+    from augury._base.devices import resolve_device
     from augury.augmentations import parse
     from augury.cli.progress import bar
     from augury.data import load
-    from augury.devices import resolve_device
-    from augury.invariance import profile
-    from augury.invariance.models import load_network
+    from augury.networks.invariance import profile
+    from augury.networks.invariance.models import load_network
 
     candidates = [parse(spec, imports=True) for spec in augmentation]
     where = resolve_device(device)

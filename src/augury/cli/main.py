@@ -11,13 +11,13 @@ from typing import Annotated, NoReturn
 import typer
 
 from augury import __version__
+from augury._base.errors import AuguryError
 from augury.cli.augmentations import augmentations
 from augury.cli.fit import fit
 from augury.cli.layers import layers
 from augury.cli.predict import predict
 from augury.cli.rank import rank
 from augury.cli.reproduce import reproduce
-from augury.errors import AuguryError
 
 app = typer.Typer(
     help="Which data augmentations will help, before you train.",

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from augury._base.errors import AuguryError
+from augury._base.files import check_writable, write
 from augury.cli.fit import DATA, say_score
-from augury.errors import AuguryError
-from augury.files import check_writable, write
 
 if TYPE_CHECKING:
     from augury.cli.examples import Examples
@@ -42,7 +42,7 @@ def predict(
 
     from augury.cli.examples import read_new
     from augury.cli.progress import bar
-    from augury.estimators.persistence import read_model
+    from augury.kernel.persistence import read_model
 
     fitted: Any
     fitted, about = read_model(model, device=device)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from augury.errors import AuguryError
-from augury.files import check_writable, write
+from augury._base.errors import AuguryError
+from augury._base.files import check_writable, write
 
 if TYPE_CHECKING:
-    from augury.results import Ranking
+    from augury.results.ranking import Ranking
 
 _STYLE = {"helps": "green", "hurts": "red", "can't tell": "dim"}
 
@@ -111,12 +111,12 @@ def rank(
 
     specs = [*(augmentation or []), *(_read_specs(augmentations) if augmentations else [])]
 
+    from augury._base.devices import resolve_device
     from augury.augmentations import parse, strength_ladder
     from augury.cli.progress import bar
     from augury.data import load
-    from augury.devices import resolve_device
-    from augury.invariance.models import load_network
-    from augury.ranking import rank as rank_data
+    from augury.forecasting.rank import rank as rank_data
+    from augury.networks.invariance.models import load_network
 
     candidates = [parse(spec, imports=True) for spec in specs] or None
     where = resolve_device(device)
@@ -223,10 +223,8 @@ def show_strengths(result: Ranking) -> None:
     """Print how strong each family may safely be."""
     from rich.console import Console
 
-    from augury.strength import curves
-
     console = Console()
-    for curve in curves(result.rows, 3):
+    for curve in result.curves(3):
         safe = curve.safe
         said = (
             "no setting is expected to gain" if safe is None else f"safe up to {safe.augmentation}"

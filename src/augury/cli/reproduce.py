@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from augury.errors import AuguryError
+from augury._base.errors import AuguryError
 
 
 def reproduce(
@@ -49,8 +49,8 @@ def reproduce(
     What is finished is kept in the output folder, so a run that was stopped goes on from there.
     """
     from augury.cli.progress import bar
-    from augury.reproduce import PAPER, QUICK, WHATS
-    from augury.reproduce import reproduce as run
+    from augury_paper import PAPER, QUICK, WHATS
+    from augury_paper import reproduce as run
 
     settings = QUICK if quick else PAPER
     if unknown := [name for name in dataset or () if name not in PAPER.datasets]:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from augury._base.errors import AuguryError
 from augury.data.messages import listed
-from augury.errors import AuguryError
 
 _MOST_FLOAT_CLASSES = 100
 

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from augury._base.errors import AuguryError
 from augury.data.messages import cause
-from augury.errors import AuguryError
 
 KINDS = ("image", "series", "vector")
 _CHANNELS = (1, 3, 4)

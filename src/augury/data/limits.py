@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from augury._base.errors import AuguryError
 from augury.data.messages import flat
-from augury.errors import AuguryError
 
 MOST_BYTES = 16 << 30
 """The largest array that is read into memory."""

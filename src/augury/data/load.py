@@ -7,17 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from augury.data.arrays import as_dataset
-from augury.data.cifar import is_cifar, read_cifar
+from augury._base.errors import AuguryError
 from augury.data.dataset import Dataset
-from augury.data.embedded import EMBEDDED, read_embedded
-from augury.data.folder import read_folder
-from augury.data.idx import find_training_images, looks_like_idx, read_idx_pair
 from augury.data.messages import cause, flat, listed, nearest
-from augury.data.npz import read_npz
-from augury.data.source import Source
-from augury.data.table import TABLES, read_table
-from augury.errors import AuguryError
+from augury.data.readers.arrays import as_dataset
+from augury.data.readers.cifar import is_cifar, read_cifar
+from augury.data.readers.embedded import EMBEDDED, read_embedded
+from augury.data.readers.folder import read_folder
+from augury.data.readers.idx import find_training_images, looks_like_idx, read_idx_pair
+from augury.data.readers.npz import read_npz
+from augury.data.readers.source import Source
+from augury.data.readers.table import TABLES, read_table
 
 _FORMATS = (
     "an .npz file, a folder with a folder of images a class, IDX files, CIFAR's python batches, "

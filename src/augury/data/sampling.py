@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from augury.errors import AuguryError
+from augury._base.errors import AuguryError
 
 
 def choose(y: np.ndarray, classes: int | None, most: int | None, seed: int) -> np.ndarray | None:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from augury.errors import AuguryError
+from augury._base.errors import AuguryError
 
 _BLOCK = 1 << 22  # values looked at in one go, so that temporaries stay small
 

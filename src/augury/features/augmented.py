@@ -9,11 +9,11 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
+from augury._base.errors import AuguryError
+from augury._base.rng import Rng
 from augury.augmentations.base import Augmentation, Nodes, Params, to_device
-from augury.errors import AuguryError
 from augury.features.base import FeatureMap
 from augury.features.fourier import FourierFeatures, products, waves, waves_and_contrasts
-from augury.rng import Rng
 
 _CHUNK = 1 << 24  # values of transformed frequencies made in one go
 _SMALL = 1024  # values of an example, up to which a map is a matrix that is cheap to multiply by

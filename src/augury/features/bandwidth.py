@@ -7,8 +7,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from augury.errors import AuguryError
-from augury.kernels import kernel_alignment
+from augury._base.errors import AuguryError
+from augury.features.target_alignment import kernel_alignment
 
 RULES = ("alignment", "median", "held-out")
 _GRID = [2.0**k for k in range(-6, 7)]  # round the median heuristic

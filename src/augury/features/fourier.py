@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from augury.errors import AuguryError
+from augury._base.errors import AuguryError
 from augury.features.bandwidth import RULES, choose_gamma
 from augury.features.base import FeatureMap
 from augury.features.frequencies import ShiftInvariantKernel, check_sampling, draw_dense

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from augury.errors import AuguryError
+from augury._base.errors import AuguryError
 
 KERNELS = ("gaussian", "laplacian", "matern")
 SAMPLINGS = ("iid", "orthogonal", "hadamard")

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
-from augury.errors import AuguryError
+from augury._base.errors import AuguryError
 from augury.features.base import FeatureMap
 from augury.features.exact import exact_convolutions
 from augury.features.patches import shrink

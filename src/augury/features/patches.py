@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from augury.errors import AuguryError
+from augury._base.errors import AuguryError
 from augury.features.base import FeatureMap
 from augury.features.exact import exact_convolutions
 

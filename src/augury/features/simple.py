@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from augury.errors import AuguryError
+from augury._base.errors import AuguryError
 from augury.features.base import FeatureMap
 
 

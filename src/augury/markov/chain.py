@@ -12,8 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, SuperLU, splu
 
+from augury._base.errors import AuguryError
 from augury.augmentations.chain import check_rates
-from augury.errors import AuguryError
 from augury.markov.checks import Csr, Reversibility, restart_law, reversibility, stochastic
 from augury.markov.solve import Method, Solution, solve
 from augury.markov.symmetrise import SYMMETRISERS

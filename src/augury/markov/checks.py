@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from augury.errors import AuguryError
+from augury._base.errors import AuguryError
 
 Csr = Any
 """A `scipy.sparse.csr_array`; SciPy's own annotations do not know what its operators give."""

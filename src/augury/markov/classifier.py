@@ -12,8 +12,8 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from augury._base.errors import AuguryError
 from augury.augmentations import Chain
-from augury.errors import AuguryError
 from augury.markov.chain import FiniteChain
 from augury.markov.checks import stochastic
 from augury.markov.orbits import enumerate_orbits

@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import Hyperparameter, Kernel, StationaryK
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from augury.errors import AuguryError
+from augury._base.errors import AuguryError
 
 
 def effective_bandwidth(sigma: float, beta: float) -> float:

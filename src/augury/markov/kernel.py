@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
-from augury.errors import AuguryError
+from augury._base.errors import AuguryError
 from augury.markov.solve import Method, Solution
 
 if TYPE_CHECKING:

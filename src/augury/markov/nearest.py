@@ -9,12 +9,12 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from augury._base.errors import AuguryError
+from augury._base.rng import Rng
 from augury.augmentations import Chain
-from augury.errors import AuguryError
 from augury.markov.chain import FiniteChain
 from augury.markov.orbits import as_chain, as_tensor
 from augury.markov.symmetrise import metropolis
-from augury.rng import Rng
 
 _CHUNK = 4096
 

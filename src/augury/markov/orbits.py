@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
+from augury._base.errors import AuguryError
 from augury.augmentations import Augmentation, Chain, parse
-from augury.errors import AuguryError
 from augury.markov.chain import FiniteChain
 
 _CHUNK = 4096

@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from augury._base.errors import AuguryError
+from augury._base.rng import Rng
 from augury.augmentations import Chain
-from augury.errors import AuguryError
 from augury.markov.checks import restart_law
 from augury.markov.orbits import as_tensor
-from augury.rng import Rng
 
 if TYPE_CHECKING:
     from augury.markov.chain import FiniteChain

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.optimize import minimize
 
-from augury.errors import AuguryError
+from augury._base.errors import AuguryError
 from augury.markov.chain import FiniteChain
 
 Objective = Literal["log-loss", "alignment"]

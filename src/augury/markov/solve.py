@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from augury.errors import AuguryError
+from augury._base.errors import AuguryError
 from augury.markov.conjugate import Solver, conjugate_gradients
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from augury.errors import AuguryError
+from augury._base.errors import AuguryError
 from augury.markov.checks import Csr, stochastic
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from augury.errors import AuguryError
+from augury._base.errors import AuguryError
 from augury.markov.chain import FiniteChain
 from augury.markov.checks import Csr
 from augury.markov.conjugate import conjugate_gradients

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from augury.errors import AuguryError
+from augury._base.errors import AuguryError
+from augury.features.orbit import Orbit
 from augury.objectives.losses import Loss
-from augury.orbit import Orbit
 
 _TRUSTED, _ROUGH = 0.01, 0.25  # of the squared norm: a tenth, and a half, of the norm
 

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from augury.errors import AuguryError
+from augury._base.errors import AuguryError
 from augury.objectives.derivatives import jvp
 
 

@@ -13,10 +13,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from augury.errors import AuguryError
+from augury._base.errors import AuguryError
+from augury.features.orbit import Orbit
 from augury.objectives.derivatives import jvp, second_derivative
 from augury.objectives.losses import Loss
-from augury.orbit import Orbit
 
 Head = Callable[[Tensor], Tensor]
 """Features ``(b, *d)`` to outputs ``(b, C)`` or ``(b,)``: a linear layer, the rest of a network."""

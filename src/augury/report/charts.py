@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
 
-from augury.report.words import INTERVAL, Unit
-from augury.results import VERDICTS, Ranking
+from augury.report.words import INTERVAL, VERDICTS, Unit
+
+if TYPE_CHECKING:
+    from augury.results.ranking import Ranking
 
 _STYLES: dict[str, dict[str, Any]] = {
     "helps": {"color": "#1261a6", "fmt": "o"},

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from augury.report.words import TONES, Unit
-from augury.results import Ranking
-from augury.strength import curves
+
+if TYPE_CHECKING:
+    from augury.results.ranking import Ranking
 
 _WIDTH, _HEIGHT, _MARGIN = 260.0, 120.0, 12.0
 
@@ -46,7 +48,7 @@ def strength_curves(ranking: Ranking, fewest: int = 3) -> tuple[Drawing, ...]:
     """Draw the families that were tried at three strengths or more."""
     unit = Unit.of(ranking)
     drawings = []
-    for curve in curves(ranking.rows, fewest):
+    for curve in ranking.curves(fewest):
         low = min(0.0, *(row.low for row in curve.rows))
         high = max(0.0, *(row.high for row in curve.rows))
         scale = (_HEIGHT - 2 * _MARGIN) / ((high - low) or 1.0)

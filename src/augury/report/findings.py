@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from augury.report.words import Unit, count, listed
-from augury.results import Ranking, Row
-from augury.strength import STRONGEST, curves
+
+if TYPE_CHECKING:
+    from augury.results.ranking import Ranking, Row
 
 SEVERITIES = ("warning", "notice", "info")
 
@@ -102,10 +104,9 @@ def _unclear(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
 
 def _edge(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
     evidence = []
-    for curve in curves(ranking.rows):
+    for curve in ranking.curves():
         best, strongest = max(curve.rows, key=lambda row: row.gain), curve.rows[-1]
-        beyond = curve.strengths[-1] < STRONGEST.get(curve.family, np.inf)
-        if best is strongest and best.verdict == "helps" and beyond:
+        if best is strongest and best.verdict == "helps" and not best.strongest:
             evidence.append(
                 f"{best.augmentation} ({unit.signed(best.gain)}) is the best and the "
                 f"strongest of {len(curve.rows)} settings of {curve.family}"
@@ -122,12 +123,11 @@ def _edge(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
 
 def _strength(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
     evidence = []
-    for curve in curves(ranking.rows):
-        settings = list(zip(curve.strengths, curve.rows, strict=True))
-        helping = [pair for pair in settings if pair[1].verdict == "helps"]
-        hurting = [pair for pair in settings if pair[1].verdict == "hurts"]
-        if helping and hurting and hurting[0][0] > helping[-1][0]:
-            good, bad = helping[-1][1], hurting[0][1]
+    for curve in ranking.curves():
+        helping = [row for row in curve.rows if row.verdict == "helps"]
+        hurting = [row for row in curve.rows if row.verdict == "hurts"]
+        if helping and hurting and curve.rows.index(hurting[0]) > curve.rows.index(helping[-1]):
+            good, bad = helping[-1], hurting[0]
             evidence.append(
                 f"{good.augmentation} helps ({unit.signed(good.gain)}), "
                 f"{bad.augmentation} hurts ({unit.signed(bad.gain)})"

@@ -18,7 +18,7 @@ from augury.report.page import render_page
 from augury.report.words import INTERVAL, count, duration, listed
 
 if TYPE_CHECKING:
-    from augury.invariance.result import Cell, Profile
+    from augury.results.invariance import Cell, Profile
 
 _COLOURS = ("#1261a6", "#b3430c", "#3a7d44", "#7a4fa3", "#8a5300", "#6b7480")
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from augury.report import findings, ranking, verdict
 from augury.report.words import INTERVAL, Unit
-from augury.results import Ranking
+
+if TYPE_CHECKING:
+    from augury.results.ranking import Ranking
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|~$])")
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})

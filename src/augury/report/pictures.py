@@ -6,11 +6,14 @@ import base64
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image
 
-from augury.results import Gallery
+if TYPE_CHECKING:
+    from augury.results.ranking import Gallery
+
 
 _SHOWN = 72  # pixels of the longer side on the screen
 _PIXELS = 6e6  # of all pictures of a page together: some megabytes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 if TYPE_CHECKING:
-    from augury.planning.result import Plan
+    from augury.results.averaging_plan import Plan
 
 _STYLES = {1: ("#1261a6", "o", "first order"), 2: ("#b3430c", "D", "second order")}
 

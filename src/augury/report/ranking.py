@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,9 @@ from augury.report.intervals import Chart, Interval, interval_chart
 from augury.report.page import asset, render, render_page
 from augury.report.pictures import Strip, strips
 from augury.report.words import INTERVAL, TONES, Unit, count, duration
-from augury.results import Ranking, Row
+
+if TYPE_CHECKING:
+    from augury.results.ranking import Ranking, Row
 
 
 def to_html(ranking: Ranking) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
-from augury.report.words import INTERVAL, Unit
-from augury.results import VERDICTS, Ranking, Row
+from augury.report.words import INTERVAL, VERDICTS, Unit
+
+if TYPE_CHECKING:
+    from augury.results.ranking import Ranking, Row
 
 _APART = "be told apart from no augmentation"
 

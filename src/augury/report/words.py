@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.results import Ranking
+if TYPE_CHECKING:
+    from augury.results.ranking import Ranking
+
+
+VERDICTS = ("helps", "can't tell", "hurts")
 
 TONES = {"helps": "helps", "can't tell": "unsure", "hurts": "hurts"}
 """The style name of each verdict, for classes in the page."""

@@ -13,8 +13,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from augury.errors import AuguryError
-from augury.orbit import Orbit
+from augury._base.errors import AuguryError
+from augury.features.orbit import Orbit
 from augury.statistics.base import Estimate, Statistic, group_of
 
 

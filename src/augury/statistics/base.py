@@ -10,9 +10,9 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from augury.errors import AuguryError
-from augury.orbit import Orbit
-from augury.rng import mix
+from augury._base.errors import AuguryError
+from augury._base.rng import mix
+from augury.features.orbit import Orbit
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from augury.errors import AuguryError
+from augury._base.errors import AuguryError
 from augury.statistics.base import Estimate, group_of
 
 _SCALES = (1e-3, 1e4)

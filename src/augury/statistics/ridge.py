@@ -14,8 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from augury.errors import AuguryError
-from augury.orbit import Orbit
+from augury._base.errors import AuguryError
+from augury.features.orbit import Orbit
 from augury.statistics.base import Estimate, Statistic, group_of
 from augury.statistics.heldout import HeldOut, folds_of
 

@@ -1,0 +1,49 @@
+"""Where tensors live and how exactly they are multiplied."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import torch
+
+from augury._base.errors import AuguryError
+
+
+def resolve_device(device: str | torch.device) -> torch.device:
+    """Turn ``"auto"`` into what there is; a missing CUDA is said."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        found = torch.device(device)
+    except (RuntimeError, TypeError):
+        raise AuguryError(f"no device is called {device!r}; use auto, cpu or cuda") from None
+    if found.type == "cuda" and not torch.cuda.is_available():
+        raise AuguryError(
+            "device cuda was asked for, and torch sees no CUDA here; use --device cpu"
+        )
+    if found.type not in ("cpu", "cuda"):
+        raise AuguryError(f"device {found.type} is not supported; use auto, cpu or cuda")
+    return found
+
+
+@contextlib.contextmanager
+def tensor_cores(wanted: bool) -> Iterator[None]:
+    """Let a GPU multiply float32 matrices in TF32 inside the block, or not at all there.
+
+    Factors are rounded to 11 bits and sums kept in float32: about ten times the speed.
+    """
+    before = torch.get_float32_matmul_precision()
+    try:
+        torch.set_float32_matmul_precision("high" if wanted else "highest")
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+def has_bfloat16(device: torch.device) -> bool:
+    """Say whether a device multiplies bfloat16 faster than float32."""
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    asked = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")  # torch has no public way
+    return any(getattr(torch.cpu, name, lambda: False)() for name in asked)

@@ -1,0 +1,68 @@
+"""Files that are whole or not there: written beside, then renamed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+from augury._base.errors import AuguryError
+
+
+def check_writable(path: str | Path) -> Path:
+    """Raise early if a file could not be written there, before long work is spent on it."""
+    path = _target(path)
+    folder = path.parent
+    if not folder.is_dir():
+        raise AuguryError(f"cannot write {path}: the folder {folder} does not exist; make it first")
+    try:
+        handle, probe = tempfile.mkstemp(dir=folder, prefix=".augury-")
+        os.close(handle)
+        os.unlink(probe)
+    except OSError as error:
+        raise AuguryError(f"cannot write {path}: {error.strerror}") from error
+    return path
+
+
+def write(path: str | Path, content: str | bytes) -> None:
+    """Write a file whole: to a temporary file beside it, flushed, then renamed over it.
+
+    Where the path is a link, the file that it leads to is replaced.
+    """
+    path = _target(path)
+    data = content.encode() if isinstance(content, str) else content
+    temporary = ""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException as error:  # an interrupt too must leave no half-written file
+        if temporary:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+        if isinstance(error, OSError):
+            raise AuguryError(
+                f"cannot write {path}: {error.strerror}; nothing was left behind"
+            ) from error
+        raise
+
+
+def _target(path: str | Path) -> Path:
+    """Follow links to the file itself, and refuse what is there and is none."""
+    target = Path(os.path.realpath(path)) if os.path.islink(path) else Path(path)
+    if target.is_dir():
+        raise AuguryError(f"cannot write {path}: it is a folder; give a file's name")
+    if target.exists() and not target.is_file():
+        raise AuguryError(f"cannot write {path}: it is a device or a pipe; give a file's name")
+    return target
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,63 @@
+"""CIFAR-10 and CIFAR-100 as published for Python: pickled batches, read without running code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from augury._base.errors import AuguryError
+from augury.data.messages import flat
+from augury.data.readers.plain_pickle import read_pickle
+from augury.data.readers.source import Source
+
+_SHAPE = (3, 32, 32)
+
+
+def is_cifar(folder: Path) -> bool:
+    """Whether a folder holds CIFAR's python batches."""
+    names = {p.name for p in folder.iterdir() if p.is_file()}
+    return "data_batch_1" in names or {"train", "meta"} <= names
+
+
+def read_cifar(folder: Path) -> Source:
+    """Read the training images; the test batch is left alone."""
+    batches = sorted(folder.glob("data_batch_[0-9]*"), key=lambda p: (len(p.name), p.name))
+    notes: tuple[str, ...] = ()
+    if batches:
+        label, meta, key = "labels", folder / "batches.meta", "label_names"
+        if len(batches) != 5:
+            notes = (f"{len(batches)} of CIFAR-10's 5 training batches were there",)
+    else:
+        batches = [folder / "train"]
+        label, meta, key = "fine_labels", folder / "meta", "fine_label_names"
+    x, y = zip(*(read_batch(path, label) for path in batches), strict=True)
+    classes = _names(read_pickle(meta).get(key)) if meta.is_file() else None
+    return Source(np.concatenate(x), np.concatenate(y), classes, "image", notes)
+
+
+def read_batch(path: Path, label: str) -> tuple[np.ndarray, np.ndarray]:
+    """Read one file of images ``(N, 3072)``, and their labels of this name."""
+    found = read_pickle(path)
+    pixels, labels = found.get("data"), found.get(label)
+    if not isinstance(pixels, np.ndarray) or labels is None:
+        raise AuguryError(
+            f"{flat(path)} is no batch of CIFAR: expected data and {label}, and found "
+            f"{', '.join(flat(key) for key in found) or 'nothing'}"
+        )
+    wide = int(np.prod(_SHAPE))
+    if pixels.dtype != np.uint8 or pixels.ndim != 2 or pixels.shape[1] != wide:
+        raise AuguryError(
+            f"{flat(path)} is no batch of CIFAR: expected rows of {wide} bytes, and found "
+            f"{pixels.dtype} of shape {pixels.shape}"
+        )
+    if len(labels) != len(pixels):
+        raise AuguryError(f"{flat(path)} has {len(labels)} labels for {len(pixels)} images")
+    return pixels.reshape(-1, *_SHAPE), np.asarray(labels)
+
+
+def _names(found: Any) -> tuple[str, ...] | None:
+    if not isinstance(found, list):
+        return None
+    return tuple(n.decode("utf-8", "replace") if isinstance(n, bytes) else str(n) for n in found)

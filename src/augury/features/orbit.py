@@ -1,0 +1,54 @@
+"""The orbit of a batch: the features of its versions, with weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from augury._base.rng import Rng
+from augury.augmentations.base import Augmentation
+from augury.features.base import FeatureMap
+
+
+@dataclass(frozen=True)
+class Orbit:
+    """{φ(t) : t ~ T(x)} for each example of a batch.
+
+    Attributes
+    ----------
+    features
+        ``(n, b, d)``: n versions of b examples (for a layer of a network, d may be several
+        dimensions).
+    weights
+        ``(n,)``, summing to one.
+    origin
+        ``(b, d)``: φ(x), the features of the examples as they are, where they are wanted.
+    """
+
+    features: Tensor
+    weights: Tensor
+    origin: Tensor | None = None
+
+    @classmethod
+    def of(cls, phi: FeatureMap, augmentation: Augmentation, x: Tensor, n: int, rng: Rng) -> Orbit:
+        """Make at most n versions of each example and map them to features."""
+        versions, weights = augmentation.versions(x, n, rng)
+        return cls(phi(versions.flatten(0, 1)).unflatten(0, versions.shape[:2]), weights)
+
+    @property
+    def mean(self) -> Tensor:
+        """ψ(x) = E φ(t): ``(b, d)`` (Section 4.1 of the paper)."""
+        if len(self.weights) == 1:
+            return self.features[0]
+        return (self.weights @ self.features.flatten(1)).view(self.features.shape[1:])
+
+    @property
+    def deviations(self) -> Tensor:
+        """Δ = φ(t) − ψ(x): ``(n, b, d)``."""
+        return self.features - self.mean
+
+    @property
+    def spread(self) -> Tensor:
+        """E‖Δ‖², the trace of the covariance: ``(b,)``."""
+        return self.weights @ self.deviations.square().flatten(2).sum(-1)

@@ -1,0 +1,5 @@
+"""Forecasts: what an augmentation will do for a planned training."""
+
+from augury.forecasting.rank import rank
+
+__all__ = ["rank"]

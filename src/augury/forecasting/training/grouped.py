@@ -1,0 +1,190 @@
+"""Several networks of one architecture as a single network with grouped convolutions.
+
+A GPU is idle with one small network and busy with a hundred. Members share no weight: member g
+sees channels g·C to (g+1)·C of the input and gives row g of the output.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from augury.forecasting.training.convolution import GroupedConv
+
+
+class GroupedLinear(nn.Module):
+    """A dense layer for each member: ``(b, g, inputs)`` to ``(b, g, outputs)``."""
+
+    def __init__(self, members: int, inputs: int, outputs: int) -> None:
+        super().__init__()
+        bound = 1 / math.sqrt(inputs)
+        self.weight = nn.Parameter(torch.empty(members, inputs, outputs).uniform_(-bound, bound))
+        self.bias = nn.Parameter(torch.empty(members, 1, outputs).uniform_(-bound, bound))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.baddbmm(self.bias, x.transpose(0, 1), self.weight).transpose(0, 1)
+
+
+class _Split(nn.Module):
+    """Give each member its own row of features: ``(b, g·c, …)`` to ``(b, g, c·…)``."""
+
+    def __init__(self, members: int) -> None:
+        super().__init__()
+        self.members = members
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.reshape(len(x), self.members, -1)
+
+
+class _RowNorm(nn.BatchNorm1d):
+    """Batch norm of each member's features: ``(b, g, c)``."""
+
+    def __init__(self, members: int, features: int) -> None:
+        super().__init__(members * features)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return super().forward(input.flatten(1)).view_as(input)
+
+
+class _Highest(nn.Module):
+    """The highest value of each channel, anywhere."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.flatten(2).amax(2)
+
+
+class _Residual(nn.Module):
+    def __init__(self, branch: nn.Module, skip: nn.Module) -> None:
+        super().__init__()
+        self.branch, self.skip = branch, skip
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.relu(self.branch(x) + self.skip(x))
+
+
+def _conv(g: int, inputs: int, outputs: int, size: int = 3, stride: int = 1) -> nn.Conv2d:
+    if stride == 1:
+        return GroupedConv(g, inputs, outputs, size, bias=True)
+    return nn.Conv2d(g * inputs, g * outputs, size, stride, padding=size // 2, groups=g)
+
+
+def _block(g: int, inputs: int, outputs: int) -> list[nn.Module]:
+    return [_conv(g, inputs, outputs), nn.BatchNorm2d(g * outputs), nn.ReLU()]
+
+
+def lenet(g: int, shape: tuple[int, ...], classes: int) -> nn.Sequential:
+    """Two convolutions (6 and 16) and three dense layers (120, 84, classes)."""
+    channels, height, width = shape
+    return nn.Sequential(
+        _conv(g, channels, 6, 5),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        _conv(g, 6, 16, 5),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        _Split(g),
+        GroupedLinear(g, 16 * (height // 4) * (width // 4), 120),
+        nn.ReLU(),
+        GroupedLinear(g, 120, 84),
+        nn.ReLU(),
+        GroupedLinear(g, 84, classes),
+    )
+
+
+def small(g: int, shape: tuple[int, ...], classes: int) -> nn.Sequential:
+    """Three layers (16-32-64) with batch norm, for quick trials, on images, series or vectors."""
+    if len(shape) == 1:
+        layers: list[nn.Module] = [_Split(g)]
+        for inputs, outputs in ((shape[0], 64), (64, 64)):
+            layers += [GroupedLinear(g, inputs, outputs), _RowNorm(g, outputs), nn.ReLU()]
+        return nn.Sequential(*layers, GroupedLinear(g, 64, classes))
+    layers, width = [], shape[0]
+    for outputs in (16, 32, 64):
+        if len(shape) == 3:
+            conv, norm, pool = (
+                GroupedConv(g, width, outputs, 3, bias=False),
+                nn.BatchNorm2d,
+                nn.MaxPool2d,
+            )
+        else:
+            conv = nn.Conv1d(g * width, g * outputs, 7, padding=3, groups=g, bias=False)
+            norm, pool = nn.BatchNorm1d, nn.MaxPool1d
+        layers += [conv, norm(g * outputs), nn.ReLU()]
+        layers += [pool(2, ceil_mode=True) if outputs < 64 else _Highest()]
+        width = outputs
+    return nn.Sequential(*layers, _Split(g), GroupedLinear(g, width, classes))
+
+
+def cnn(g: int, shape: tuple[int, ...], classes: int) -> nn.Sequential:
+    """Five 3×3 convolutions with batch norm (24-24-48-48-96), global max-pool."""
+    return nn.Sequential(
+        *_block(g, shape[0], 24),
+        *_block(g, 24, 24),
+        nn.MaxPool2d(2 if max(shape) <= 40 else 4),
+        *_block(g, 24, 48),
+        *_block(g, 48, 48),
+        nn.MaxPool2d(2),
+        *_block(g, 48, 96),
+        _Highest(),
+        _Split(g),
+        GroupedLinear(g, 96, classes),
+    )
+
+
+def resnet(g: int, shape: tuple[int, ...], classes: int) -> nn.Sequential:
+    """A stem and three residual blocks (16, 32, 64) with batch norm, global mean."""
+    layers = _block(g, shape[0], 16)
+    width = 16
+    for outputs in (16, 32, 64):
+        stride = 1 if outputs == width else 2
+        branch = nn.Sequential(
+            _conv(g, width, outputs, stride=stride),
+            nn.BatchNorm2d(g * outputs),
+            nn.ReLU(),
+            _conv(g, outputs, outputs),
+            nn.BatchNorm2d(g * outputs),
+        )
+        skip = nn.Identity() if stride == 1 else _conv(g, width, outputs, 1, stride)
+        layers.append(_Residual(branch, skip))
+        width = outputs
+    layers += [nn.AdaptiveAvgPool2d(1), _Split(g), GroupedLinear(g, width, classes)]
+    return nn.Sequential(*layers)
+
+
+ARCHITECTURES: dict[str, Callable[[int, tuple[int, ...], int], nn.Sequential]] = {
+    "small": small,
+    "lenet": lenet,
+    "cnn": cnn,
+    "resnet": resnet,
+}
+
+
+class Grouped(nn.Module):
+    """`members` networks of one architecture: inputs ``(b, g, *shape)``, outputs ``(b, g, C)``."""
+
+    def __init__(
+        self, architecture: str, members: int, shape: tuple[int, ...], classes: int, seed: int
+    ) -> None:
+        super().__init__()
+        self.architecture, self.members = architecture, members
+        self.shape, self.classes = shape, classes
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.network = ARCHITECTURES[architecture](members, shape, classes)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Grouped]) -> Grouped:
+        """Make one network of all members of several, with their weights."""
+        first, members = parts[0], sum(part.members for part in parts)
+        out = cls(first.architecture, members, first.shape, first.classes, 0)
+        theirs = zip(*(part.parameters() for part in parts), strict=True)
+        with torch.no_grad():
+            for own, tensors in zip(out.parameters(), theirs, strict=True):
+                torch.cat(tensors, out=own)
+        return out
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.network(x.flatten(1, 2))

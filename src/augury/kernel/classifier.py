@@ -1,0 +1,204 @@
+"""A kernel classifier trained with augmentation, for about the cost of training without it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import ClassifierMixin
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+from torch import Tensor
+
+from augury._base.devices import resolve_device
+from augury._base.errors import AuguryError
+from augury.augmentations import Augmentation
+from augury.kernel.base import KernelModel, Progress
+from augury.kernel.inputs import read_inputs
+from augury.kernel.solvers.ridge import Ridges
+from augury.objectives import logistic, multinomial
+
+
+class AugmentedKernelClassifier(ClassifierMixin, KernelModel):
+    """Classify by a linear model on Fourier features averaged over an augmentation.
+
+    Parameters
+    ----------
+    augmentation
+        What examples may turn into without changing class: ``"rotation(15)"``, or an
+        `Augmentation`. Linear ones (warps, crops, flips, blur and what is made of them) cost one
+        matrix product a version and transform no example.
+    input_shape
+        The shape of one example where rows of X are flat: ``(1, 28, 28)``.
+    features
+        The number of Fourier features, even.
+    kernel, nu, gamma, sampling, mean, std
+        Of `FourierFeatures`.
+    versions
+        Nodes of the augmentation's quadrature rule, or maps drawn.
+    objective
+        ``"first-order"`` trains on averaged features (the paper's augmented features);
+        ``"tangent"`` punishes, for the quadratic loss, also the variance along the leading
+        direction of some orbits: most of the second-order term for a little more;
+        ``"second-order"`` on averaged features with the whole variance term; ``"exact"`` on all
+        versions, in closed form for the quadratic loss.
+    loss
+        ``"quadratic"`` (ridge regression on one-hot classes: fast) or ``"logistic"``
+        (multinomial, for more than two classes).
+    ridge
+        λ of the penalty λ‖w‖², or ``"gcv"``.
+    prediction
+        ``"averaged"`` features also for new examples, or ``"plain"`` ones.
+    precision
+        ``"float32"``; ``"tf32"`` for a GPU's tensor cores; ``"bfloat16"`` for products of inputs
+        and frequencies in that (on a GPU, or a CPU that has it: twice as fast); ``"float64"``.
+    memory
+        GiB to use; by default half of what is free. Features that do not fit are recomputed.
+    device
+        ``"auto"``, ``"cpu"`` or ``"cuda"``.
+    seed
+        Of everything random.
+
+    Attributes
+    ----------
+    classes_
+        The labels.
+    gamma_, ridge_
+        What was chosen.
+    risk_
+        The estimated squared error on new data, by generalised cross-validation.
+    note_
+        Why examples had to be transformed, where they had to; else empty.
+
+    Notes
+    -----
+    X is 2-D, or has the examples' shape; bytes stand for pixels in [0, 1]. Tensors are taken from
+    any device.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = AugmentedKernelClassifier("rotation(10)", input_shape=(1, 8, 8), features=512)
+    >>> bool(model.fit(X[:900] / 16, y[:900]).score(X[900:] / 16, y[900:]) > 0.93)
+    True
+    """
+
+    def __init__(
+        self,
+        augmentation: str | Augmentation = "identity",
+        *,
+        input_shape: tuple[int, ...] | None = None,
+        features: int = 2048,
+        kernel: str = "gaussian",
+        nu: float = 1.5,
+        gamma: float | str = "alignment",
+        sampling: str = "iid",
+        versions: int = 6,
+        objective: str = "first-order",
+        loss: str = "quadratic",
+        ridge: Ridges = "gcv",
+        prediction: str = "averaged",
+        mean: float | Sequence[float] = 0.0,
+        std: float | Sequence[float] = 1.0,
+        precision: str = "float32",
+        memory: float | None = None,
+        device: str = "auto",
+        seed: int = 0,
+    ) -> None:
+        self.augmentation = augmentation
+        self.input_shape = input_shape
+        self.features = features
+        self.kernel = kernel
+        self.nu = nu
+        self.gamma = gamma
+        self.sampling = sampling
+        self.versions = versions
+        self.objective = objective
+        self.loss = loss
+        self.ridge = ridge
+        self.prediction = prediction
+        self.mean = mean
+        self.std = std
+        self.precision = precision
+        self.memory = memory
+        self.device = device
+        self.seed = seed
+
+    def fit(
+        self, X: Any, y: Any, *, progress: Progress = lambda done, total: None
+    ) -> AugmentedKernelClassifier:
+        """Choose γ and λ, and solve for the weights.
+
+        Parameters
+        ----------
+        X, y
+            Examples and labels.
+        progress
+            Called with (done, total) examples whose features are ready.
+        """
+        if self.loss not in ("quadratic", "logistic"):
+            raise AuguryError(f"loss must be quadratic or logistic, not {self.loss!r}")
+        if self.loss != "quadratic" and self.objective == "tangent":
+            raise AuguryError("the tangent objective is for the quadratic loss; use second-order")
+        x = read_inputs(self, X, self.input_shape, reset=True)
+        if y is None:
+            raise AuguryError("requires y to be passed, but the target y is None")
+        labels = column_or_1d(y.cpu().numpy() if isinstance(y, Tensor) else y, warn=True)
+        assert_all_finite(labels, input_name="y")
+        check_classification_targets(labels)
+        if len(labels) != len(x):
+            raise AuguryError(f"X has {len(x)} examples and y {len(labels)}; give one label each")
+        self.classes_, numbers = np.unique(labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise AuguryError(
+                f"y has one class only ({self.classes_[0]!r}); a classifier needs at least two"
+            )
+        index = torch.from_numpy(numbers).to(resolve_device(self.device))
+        one_hot = torch.nn.functional.one_hot(index, len(self.classes_)).double()
+        self._fit_features(x, one_hot)
+        like = self._psi.weights
+        assert like is not None
+        share = one_hot.mean(0)
+        centred = (one_hot - share).to(like)
+        if self.loss == "quadratic":
+            self._solve_quadratic(x, centred, progress)
+            self._bias = share.to(like)
+        elif len(self.classes_) == 2:
+            self._solve_smooth(x, centred, (2 * index - 1).to(like), logistic, progress)
+        else:
+            self._solve_smooth(x, centred, index, multinomial, progress)
+        return self
+
+    def _scores(self, X: Any) -> Tensor:
+        check_is_fitted(self)
+        return self._outputs(read_inputs(self, X, self.input_shape, reset=False))
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Give the score of each class ``(n, C)``; for two classes, of the second ``(n,)``."""
+        scores = self._scores(X)
+        if len(self.classes_) > 2:
+            return scores.numpy()
+        return (scores if scores.shape[1] == 1 else scores[:, 1:] - scores[:, :1])[:, 0].numpy()
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Give the class of each row."""
+        scores = torch.from_numpy(self.decision_function(X))
+        best = scores.argmax(1) if scores.dim() == 2 else (scores > 0).long()
+        return self.classes_[best.numpy()]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Give the probability of each class, ``(n, C)``.
+
+        The logistic loss's own; the quadratic loss's outputs estimate probabilities, and are cut
+        at 0 and brought to sum 1.
+        """
+        scores = self._scores(X)
+        if self.loss == "logistic":
+            if scores.shape[1] == 1:
+                scores = torch.cat([torch.zeros_like(scores), scores], 1)
+            return scores.softmax(1).numpy()
+        return torch.nn.functional.normalize(scores.clamp_min(1e-9), p=1, dim=1).numpy()

@@ -1,0 +1,174 @@
+"""What users call X, as one checked tensor of examples."""
+
+from __future__ import annotations
+
+import copy
+import math
+import warnings
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.utils.validation import validate_data
+from torch import Tensor
+
+from augury._base.errors import AuguryError
+from augury._base.rng import Rng
+from augury.augmentations import Augmentation, parse
+
+_LOOKED_AT = 64  # examples
+
+
+def read_inputs(
+    estimator: Any, X: Any, input_shape: tuple[int, ...] | None, *, reset: bool
+) -> Tensor:
+    """Bring X to ``(N, *shape)``: bytes stay bytes and stand for pixels in [0, 1].
+
+    Parameters
+    ----------
+    estimator
+        Whose `n_features_in_`, `shape_`, `bytes_` and `beyond_` are set (`reset`) or checked.
+    X
+        A 2-D array-like, or a tensor on any device; more dimensions are taken as the shape, and
+        images of one channel need not have it.
+    input_shape
+        The shape of one example, where rows are flat.
+    reset
+        Whether this is the data to fit.
+    """
+    if isinstance(X, Tensor):
+        flat, came = _check_tensor(estimator, X, reset=reset), X.shape[1:]
+    else:
+        came = X.shape[1:] if isinstance(X, np.ndarray) and X.ndim > 2 else ()
+        rows: Any = X.reshape(len(X), -1) if came else X
+        try:
+            array: Any = validate_data(
+                estimator, rows, reset=reset, dtype="numeric", ensure_all_finite=False
+            )
+        except ValueError as error:  # of several lines
+            raise AuguryError(" ".join(str(error).split())) from None
+        if array.dtype.kind not in "biuf":
+            raise AuguryError(f"X must hold numbers, not {array.dtype}; convert it first")
+        if array.dtype not in (np.uint8, np.float16, np.float32, np.float64):
+            array = array.astype(np.float64)  # other numbers, or of another byte order
+        array = np.ascontiguousarray(array)
+        flat = torch.from_numpy(array if array.flags.writeable else array.copy())
+        _check_finite(flat)
+    if reset:
+        shape = _shape(tuple(came), input_shape, flat.shape[1])
+        estimator.shape_ = _fitting(shape, input_shape, parse(estimator.augmentation))
+        estimator.bytes_ = flat.dtype == torch.uint8
+        estimator.beyond_ = not estimator.bytes_ and float(flat.max()) > 1
+    elif estimator.beyond_ and flat.dtype == torch.uint8:
+        raise AuguryError(
+            "the model was fitted on floats that go beyond 1, and X holds bytes, which would stand "
+            "for pixels in [0, 1]; give floats on the same scale"
+        )
+    elif estimator.bytes_ and flat.dtype != torch.uint8 and float(flat.max()) > 1:
+        raise AuguryError(
+            "the model was fitted on bytes, which stand for pixels in [0, 1], and X holds floats "
+            f"up to {float(flat.max()):g}; give bytes (uint8), or divide by 255"
+        )
+    return flat.reshape(len(flat), *estimator.shape_)
+
+
+def _check_tensor(estimator: Any, X: Tensor, *, reset: bool) -> Tensor:
+    if X.dim() < 2 or not len(X):
+        raise AuguryError(
+            f"X must have at least one example and two dimensions, examples first; it has shape "
+            f"{tuple(X.shape)}"
+        )
+    flat = X.detach().flatten(1)
+    _check_finite(flat)
+    if reset:
+        estimator.n_features_in_ = flat.shape[1]
+    elif flat.shape[1] != estimator.n_features_in_:
+        raise AuguryError(
+            f"X has {flat.shape[1]} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input"
+        )
+    return flat if flat.is_floating_point() or flat.dtype == torch.uint8 else flat.double()
+
+
+def _check_finite(flat: Tensor) -> None:
+    if flat.is_floating_point() and not bool(flat.isfinite().all()):
+        rows = (~flat.isfinite()).any(1).nonzero().squeeze(1)
+        raise AuguryError(
+            f"X holds NaN or infinity in {len(rows):,} examples, the first of them example "
+            f"{int(rows[0])}; drop or repair those examples"
+        )
+
+
+def _shape(came: tuple[int, ...], asked: tuple[int, ...] | None, columns: int) -> tuple[int, ...]:
+    sides = isinstance(asked, Sequence) and all(isinstance(s, Integral) for s in asked)
+    if asked is not None and not sides:
+        raise AuguryError(
+            f"input_shape must be the shape of one example, as (1, 28, 28), not {asked!r}"
+        )
+    shape = tuple(int(side) for side in (asked or came or (columns,)))
+    if not 1 <= len(shape) <= 3 or min(shape) < 1 or math.prod(shape) != columns:
+        raise AuguryError(
+            f"input_shape={shape} has {math.prod(shape)} values in {len(shape)} dimensions, and "
+            f"an example of X has {columns}; give the shape of one example, as (channels, height, "
+            "width)"
+        )
+    return shape
+
+
+def _fitting(
+    shape: tuple[int, ...], asked: tuple[int, ...] | None, augmentation: Augmentation
+) -> tuple[int, ...]:
+    """Give the shape that an augmentation can take: of images of one channel, with it."""
+    reasons = []
+    for each in (shape, (1, *shape)) if len(shape) == 2 else (shape,):
+        try:
+            augmentation.check(each)
+        except AuguryError as error:
+            reasons.append(str(error))
+        else:
+            return each
+    hint = "" if asked else ", or say by input_shape= what shape an example has"
+    raise AuguryError(f"{reasons[0]}{hint}")
+
+
+@torch.no_grad()
+def warn_of_range(augmentation: Augmentation, sample: Tensor) -> None:
+    """Warn where pixels are beyond [0, 1] and the augmentation cuts them there."""
+    x = sample[:_LOOKED_AT]
+    if x.dim() != 4 or (float(x.min()) >= 0 and float(x.max()) <= 1):
+        return
+    made = augmentation.views(x, 1, Rng(0, torch.arange(len(x), device=x.device)))
+    if float(made.min()) >= 0 and float(made.max()) <= 1:
+        warnings.warn(
+            f"{augmentation} cuts pixels at 0 and 1, and X has them from {float(x.min()):g} to "
+            f"{float(x.max()):g}; bring them to [0, 1] before",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def to_floats(x: Tensor, like: Tensor) -> Tensor:
+    """Give examples as floats on the device and of the type of `like`; bytes become [0, 1]."""
+    moved = x.to(like.device, non_blocking=True)
+    return moved.to(like.dtype) / 255 if moved.dtype == torch.uint8 else moved.to(like.dtype)
+
+
+def check_range(examples: Tensor, x: Tensor) -> None:
+    """Raise if numbers of x are beyond the type that they were brought to."""
+    if not bool(examples.isfinite().all()):
+        raise AuguryError(
+            f"X holds numbers up to {float(x.abs().max()):.0e}, too large for {examples.dtype}; "
+            "bring them nearer to 1"
+        )
+
+
+def on_cpu(state: dict[str, Any]) -> dict[str, Any]:
+    """Give the attributes of a fitted estimator as they are pickled: tensors on the CPU."""
+    for name in ("_weights", "_bias"):
+        if name in state:
+            state[name] = state[name].cpu()
+    if "_psi" in state and state["_psi"].weights.is_cuda:
+        state["_psi"] = copy.deepcopy(state["_psi"]).cpu()
+    return state

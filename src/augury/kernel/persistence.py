@@ -1,0 +1,262 @@
+"""Fitted models in one file: tensors by safetensors, settings as JSON; nothing runs on loading."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from augury import __version__
+from augury._base.devices import resolve_device
+from augury._base.errors import AuguryError
+from augury._base.files import write
+from augury.augmentations import parse
+from augury.features.hadamard import HadamardFrequencies
+from augury.kernel.base import PRECISIONS, KernelModel
+from augury.kernel.classifier import AugmentedKernelClassifier
+from augury.kernel.regressor import AugmentedKernelRegressor
+from augury.kernel.saved import Saved
+from augury.kernel.transformer import AugmentedFourierFeatures
+
+_FORMAT = 1
+_KINDS: dict[str, type[Saved]] = {
+    "classifier": AugmentedKernelClassifier,
+    "regressor": AugmentedKernelRegressor,
+    "features": AugmentedFourierFeatures,
+}
+_STRANGE = "{path} does not hold what a model of augury must ({reason}); fit and save it again"
+
+
+def save_model(model: Any, path: str | Path, *, about: Mapping[str, Any] | None = None) -> None:
+    """Write a fitted model to one file.
+
+    Parameters
+    ----------
+    model
+        A fitted classifier, regressor or transformer. Its augmentation must be one that text can
+        name.
+    path
+        Where to; an existing file is replaced whole.
+    about
+        Plain values to keep beside it.
+    """
+    if not hasattr(model, "_weights" if isinstance(model, KernelModel) else "gamma_"):
+        raise AuguryError(f"this {type(model).__name__} is not fitted yet; call fit before save")
+    spec = repr(model.augmentation_)
+    try:
+        parse(spec)
+    except AuguryError as error:
+        raise AuguryError(
+            f"{spec} holds code, which a model file does not; use named families ({error})"
+        ) from None
+    params = model.get_params(deep=False) | {"augmentation": spec}
+    settings = {
+        "format": _FORMAT,
+        "written_by": f"augury {__version__}",
+        "kind": next(name for name, kind in _KINDS.items() if isinstance(model, kind)),
+        "params": {name: _plain(value) for name, value in params.items()},
+        "shape": list(model.shape_),
+        "bytes": bool(model.bytes_),
+        "beyond": bool(model.beyond_),
+        "gamma": _plain(model.gamma_),
+        "about": dict(about or {}),
+    }
+    tensors = {}
+    if isinstance(model, KernelModel):
+        tensors = {"weights": model._weights, "bias": model._bias}
+        settings |= {
+            "ridge": _plain(model.ridge_),
+            "risk": _plain(model.risk_),
+            "solver": model.solver_,
+            "flat": getattr(model, "_flat", None),
+            "classes": None,
+        }
+    if isinstance(model, AugmentedKernelClassifier):
+        settings["classes"] = _plain(model.classes_)
+        settings["class_type"] = model.classes_.dtype.str
+    for name, value in model._psi.phi.state_dict().items():
+        tensors[f"phi.{name}"] = value
+    tensors = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    text = json.dumps(settings, sort_keys=True)
+    write(path, save(tensors, {"augury": text, "digest": _digest(text, tensors)}))
+
+
+def load_model(path: str | Path, *, device: str = "auto") -> Saved:
+    """Read a model that `save_model` wrote. No code in the file is run: there is none.
+
+    A model that ``augury fit`` wrote may take examples scaled as that did it: then a warning
+    says so.
+    """
+    model, about = read_model(path, device=device)
+    spread = "mean" in about and "deviation" in about
+    if spread or "span" in about:
+        how = "(x - mean) / deviation" if spread else "(x - span[0]) / (span[1] - span[0])"
+        warnings.warn(
+            f"{path} takes examples scaled as `augury fit` did: {how}, as "
+            "augury.kernel.about_model gives them for this file; `augury predict` does it "
+            "by itself",
+            UserWarning,
+            stacklevel=2,
+        )
+    return model
+
+
+def read_model(path: str | Path, *, device: str = "auto") -> tuple[Saved, dict[str, Any]]:
+    """Read a model, and the plain values kept beside it."""
+    path = Path(path)
+    settings, tensors = _open(path)
+    try:
+        return _rebuild(settings, tensors, device), settings["about"]
+    except AuguryError as error:
+        raise AuguryError(f"{path} cannot be used: {error}") from None
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, IndexError) as error:
+        raise AuguryError(_STRANGE.format(path=path, reason=_reason(error))) from None
+
+
+def _open(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Read the settings and the tensors of a model file, whole and unchanged."""
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # no dict
+    except FileNotFoundError:
+        raise AuguryError(f"there is no model file {path}; check the path") from None
+    except (SafetensorError, OSError, ValueError) as error:
+        reason = " ".join(str(error).split())[:160]
+        raise AuguryError(
+            f"{path} is no model file, or is damaged or cut short ({reason}); fit and save it again"
+        ) from None
+    text = metadata.get("augury", "")
+    if not text:
+        raise AuguryError(
+            f"{path} holds tensors but no model of augury; give a file of `augury fit`"
+        )
+    if metadata.get("digest") != _digest(text, tensors):
+        raise AuguryError(f"{path} was changed after it was written; fit and save it again")
+    try:
+        settings = json.loads(text)
+    except ValueError as error:
+        raise AuguryError(_STRANGE.format(path=path, reason=_reason(error))) from None
+    return settings, tensors
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
+
+
+def about_model(path: str | Path) -> dict[str, Any]:
+    """Give the plain values kept beside a model that `load_model` accepts."""
+    return dict(_open(Path(path))[0].get("about", {}))
+
+
+def _rebuild(settings: dict[str, Any], tensors: dict[str, Tensor], device: str) -> Saved:
+    if settings["format"] != _FORMAT:
+        raise AuguryError(
+            f"it has format {settings['format']}, and this version reads {_FORMAT}; update augury"
+        )
+    kind = _KINDS[settings["kind"]]
+    params = dict(settings["params"], device=device)
+    if params["input_shape"] is not None:
+        params["input_shape"] = tuple(params["input_shape"])
+    model: Any = kind(**params)
+    model._check()
+    model.augmentation_ = parse(params["augmentation"])
+    model.shape_ = tuple(int(side) for side in settings["shape"])
+    model.n_features_in_ = math.prod(model.shape_)
+    model.bytes_, model.beyond_ = bool(settings["bytes"]), bool(settings.get("beyond"))
+    model.gamma_ = float(settings["gamma"])
+    where = resolve_device(device)
+    if isinstance(model, KernelModel):
+        like = torch.empty(0, dtype=PRECISIONS[model.precision], device=where)
+        _restore_head(model, settings, tensors, like)
+    else:
+        like = torch.empty(0, dtype=_widest(tensors), device=where)
+        model._n_features_out = model.features
+    model._psi = model._make_features()
+    _restore(model._psi.phi, tensors, model)
+    model._psi.to(like)
+    model._psi.prepare(like)
+    model.note_ = model._psi.note
+    return model
+
+
+def _restore_head(
+    model: Any, settings: dict[str, Any], tensors: dict[str, Tensor], like: Tensor
+) -> None:
+    """Put back what a classifier or regressor learned."""
+    model.ridge_, model.risk_ = float(settings["ridge"]), float(settings["risk"])
+    model.solver_ = str(settings["solver"])
+    if settings["classes"] is not None:
+        model.classes_ = np.array(settings["classes"], dtype=np.dtype(settings["class_type"]))
+        outputs = len(model.classes_)
+        if model.loss == "logistic" and outputs == 2:
+            outputs = 1
+    else:
+        model._flat = bool(settings["flat"])
+        outputs = len(tensors["bias"])
+    model._weights = _shaped(tensors, "weights", (model.features, outputs)).to(like)
+    model._bias = _shaped(tensors, "bias", (outputs,)).to(like.device)
+
+
+def _widest(tensors: dict[str, Tensor]) -> torch.dtype:
+    """Give the type that a transformer computes in: that of its frequencies."""
+    name = "phi.frequencies" if "phi.frequencies" in tensors else "phi.scale"
+    return torch.float64 if tensors[name].dtype == torch.float64 else torch.float32
+
+
+def _restore(phi: Any, tensors: dict[str, Tensor], model: Any) -> None:
+    """Put the frequencies back, each of the shape that it must have."""
+    count, pixels = model.features // 2, model.n_features_in_
+    phi.shape, phi.gamma_ = model.shape_, model.gamma_
+    if "phi.offsets" in tensors:
+        phi.offsets = _shaped(tensors, "phi.offsets", (count,))
+    if phi.sampling != "hadamard":
+        phi.frequencies = _shaped(tensors, "phi.frequencies", (count, pixels))
+        return
+    phi.scale = _shaped(tensors, "phi.scale", (pixels,))
+    phi.structured = HadamardFrequencies(count, pixels, np.random.default_rng(0))
+    for name in ("signs", "lengths"):
+        shape = tuple(getattr(phi.structured, name).shape)
+        setattr(phi.structured, name, _shaped(tensors, f"phi.structured.{name}", shape))
+
+
+def _shaped(tensors: dict[str, Tensor], name: str, shape: tuple[int, ...]) -> Tensor:
+    found = tensors[name]
+    if tuple(found.shape) != shape or not found.is_floating_point():
+        raise AuguryError(f"its {name} have shape {tuple(found.shape)}, and must have {shape}")
+    if not bool(found.isfinite().all()):
+        raise AuguryError(f"its {name} hold NaN or infinity")
+    return found
+
+
+def _digest(text: str, tensors: Mapping[str, Tensor]) -> str:
+    """Sum up settings and tensors, to notice damage: a checksum, not a signature."""
+    summed = hashlib.sha256(text.encode())
+    for name in sorted(tensors):
+        value = tensors[name]
+        summed.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
+        summed.update(value.numpy().tobytes())
+    return summed.hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """Turn NumPy's numbers and arrays into what JSON has; refuse the rest."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, tuple):
+        value = list(value)
+    try:
+        json.dumps(value)
+    except TypeError:
+        raise AuguryError(f"a model file holds plain values, and {value!r} is none") from None
+    return value

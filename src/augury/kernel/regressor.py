@@ -1,0 +1,123 @@
+"""Kernel ridge regression trained with augmentation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_array, check_is_fitted
+from torch import Tensor
+
+from augury._base.errors import AuguryError
+from augury.augmentations import Augmentation
+from augury.kernel.base import KernelModel, Progress
+from augury.kernel.inputs import read_inputs
+from augury.kernel.solvers.ridge import Ridges
+
+
+class AugmentedKernelRegressor(RegressorMixin, KernelModel):
+    """Predict numbers by ridge regression on Fourier features averaged over an augmentation.
+
+    Parameters
+    ----------
+    augmentation, input_shape, features, kernel, nu, gamma, sampling, versions, objective, ridge
+        As for `AugmentedKernelClassifier`.
+    prediction, mean, std, precision, memory, device, seed
+        As for `AugmentedKernelClassifier`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.linspace(0, 6, 200)[:, None]
+    >>> model = AugmentedKernelRegressor("jitter(0.1)", features=256, versions=8)
+    >>> bool(model.fit(X, np.sin(X[:, 0])).score(X, np.sin(X[:, 0])) > 0.98)
+    True
+    """
+
+    def __init__(
+        self,
+        augmentation: str | Augmentation = "identity",
+        *,
+        input_shape: tuple[int, ...] | None = None,
+        features: int = 2048,
+        kernel: str = "gaussian",
+        nu: float = 1.5,
+        gamma: float | str = "held-out",
+        sampling: str = "iid",
+        versions: int = 6,
+        objective: str = "first-order",
+        ridge: Ridges = "gcv",
+        prediction: str = "averaged",
+        mean: float | Sequence[float] = 0.0,
+        std: float | Sequence[float] = 1.0,
+        precision: str = "float32",
+        memory: float | None = None,
+        device: str = "auto",
+        seed: int = 0,
+    ) -> None:
+        self.augmentation = augmentation
+        self.input_shape = input_shape
+        self.features = features
+        self.kernel = kernel
+        self.nu = nu
+        self.gamma = gamma
+        self.sampling = sampling
+        self.versions = versions
+        self.objective = objective
+        self.ridge = ridge
+        self.prediction = prediction
+        self.mean = mean
+        self.std = std
+        self.precision = precision
+        self.memory = memory
+        self.device = device
+        self.seed = seed
+
+    def fit(
+        self, X: Any, y: Any, *, progress: Progress = lambda done, total: None
+    ) -> AugmentedKernelRegressor:
+        """Choose γ and λ, and solve for the weights; y is ``(n,)`` or ``(n, outputs)``."""
+        x = read_inputs(self, X, self.input_shape, reset=True)
+        if y is None:
+            raise AuguryError("requires y to be passed, but the target y is None")
+        values = check_array(
+            y.cpu().numpy() if isinstance(y, Tensor) else y,
+            ensure_2d=False,
+            dtype="float64",
+            input_name="y",
+        )
+        if len(values) != len(x):
+            raise AuguryError(f"X has {len(x)} examples and y {len(values)}; give one value each")
+        self._flat = values.ndim == 1
+        target = torch.from_numpy(values.reshape(len(values), -1).copy())
+        mean = target.mean(0)
+        scale = target.std(0, correction=0).clamp_min(1e-30)
+        if not float(torch.cat([mean.abs(), scale]).max()) <= 1e30:
+            raise AuguryError(
+                f"y holds numbers up to {float(target.abs().max()):.0e}; divide it by a number "
+                "that brings it nearer to 1"
+            )
+        centred = (target - mean) / scale
+        self._fit_features(x, centred)
+        like = self._psi.weights
+        assert like is not None
+        self._solve_quadratic(x, centred.to(like), progress)
+        self._weights = self._weights * scale.to(like)
+        self._bias = mean.to(like.device)  # in float64: it may be far larger than what varies
+        self.risk_ = self.risk_ * float(scale.square().mean())
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        """Say that y may have several columns."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Give the value of each row."""
+        check_is_fitted(self)
+        out = self._outputs(read_inputs(self, X, self.input_shape, reset=False)).numpy()
+        return out[:, 0] if self._flat else out

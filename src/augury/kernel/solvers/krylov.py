@@ -1,0 +1,147 @@
+"""A symmetric matrix seen through a few products: block Lanczos with full orthogonalisation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from augury._base.devices import tensor_cores
+
+
+@dataclass(frozen=True)
+class Subspace:
+    """An orthonormal basis V of a block Krylov space of A, and A on it.
+
+    Attributes
+    ----------
+    basis
+        V, ``(d, k)``.
+    values, vectors
+        The eigenvalues and eigenvectors of VᵀAV, float64.
+    coupling
+        ``(q, q)``, float64: how the last block of V leads out of the space, for residuals.
+    steps
+        Products with A that it took, each with q columns.
+    """
+
+    basis: Tensor
+    values: Tensor
+    vectors: Tensor
+    coupling: Tensor
+    steps: int
+
+    def project(self, x: Tensor) -> Tensor:
+        """Give the coordinates of ``(d, C)`` along the Ritz vectors: ``(k, C)``, float64."""
+        return self.vectors.mT @ (self.basis.mT @ x).double()
+
+    def lift(self, coordinates: Tensor) -> Tensor:
+        """Give the vectors ``(d, C)`` with these coordinates."""
+        return self.basis @ (self.vectors @ coordinates).to(self.basis)
+
+    def residual(self, coordinates: Tensor) -> float:
+        """Give ‖b − (A + λ)w‖ for w with these coordinates, b in the space, at its own λ."""
+        last = self.vectors[-len(self.coupling) :] @ coordinates
+        return float((self.coupling @ last).norm())
+
+
+def block_lanczos(
+    product: Callable[[Tensor], Tensor],
+    start: Tensor,
+    look: Callable[[Subspace], int],
+    *,
+    most: int,
+) -> Subspace:
+    """Grow a block Krylov space from `start` until it is good enough, in full precision.
+
+    Parameters
+    ----------
+    product
+        A times ``(d, q)``.
+    start
+        ``(d, q)``.
+    look
+        Looks at the space, now and then, and says after how many steps to look again; 0 to stop.
+    most
+        The most steps.
+
+    Notes
+    -----
+    `steps` products with A and O(d k²) for orthogonality, k = q · steps; two passes each, since
+    one loses it to rounding. Factors rounded to a tensor core's 11 bits would lose it in any case.
+    """
+    with tensor_cores(False):
+        return _grow(product, start, look, most)
+
+
+def _grow(
+    product: Callable[[Tensor], Tensor],
+    start: Tensor,
+    look: Callable[[Subspace], int],
+    most: int,
+) -> Subspace:
+    block = orthonormal(start)[0]
+    d, q = block.shape
+    most = min(most, -(-d // q))
+    width = min(most * q, d)
+    basis = start.new_zeros(d, width)
+    image = torch.zeros(width, width, dtype=torch.float64, device=start.device)
+    # Looking takes eigenvalues: cheap beside a product on a CPU, dear beside one on a GPU.
+    check = 12 if start.is_cuda else 4
+    scale = 0.0
+    for step in range(most):
+        block = block[:, : d - step * q]  # the last may be cut off by the whole space
+        k, end = step * q, step * q + block.shape[1]
+        basis[:, k:end] = block
+        known = basis[:, :end]
+        out = product(block)
+        scale = max(scale, float(out.norm()))
+        along = known.mT @ out
+        out = out - known @ along
+        again = known.mT @ out
+        out = out - known @ again
+        image[:end, k:end] = (along + again).double()
+        following, coupling = orthonormal(out)
+        # What is left may be rounding alone, and then points anywhere: turn it out of the space.
+        block = orthonormal(following - known @ (known.mT @ following))[0]
+        ended = end == d or float(coupling.norm()) <= 1e-7 * scale
+        if ended or step + 1 >= min(check, most):
+            found = _view(known, image[:end, :end], coupling, step + 1)
+            wait = 0 if ended or step + 1 == most else look(found)
+            if not wait:
+                return found
+            check = step + 1 + wait
+    raise AssertionError("unreachable: the last step returns")
+
+
+def orthonormal(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Give Q and R with QR = x, for a few columns ``(d, q)``.
+
+    On a GPU by Cholesky factors of xᵀx in float64, twice: a Householder factorisation goes column
+    by column there, and waits at each. Where x lacks rank, that is what is done after all.
+    """
+    if not x.is_cuda:
+        q, r = torch.linalg.qr(x)
+        return q, r
+    return cholesky_qr(x)
+
+
+def cholesky_qr(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Give Q and R with QR = x from the Gram matrix of the columns, refined once."""
+    q, r = x.double(), torch.eye(x.shape[1], dtype=torch.float64, device=x.device)
+    for _ in range(2):
+        upper, info = torch.linalg.cholesky_ex(q.mT @ q, upper=True)
+        if int(info):
+            q, r = torch.linalg.qr(x)
+            return q, r
+        q = torch.linalg.solve_triangular(upper, q, upper=True, left=False)
+        r = upper @ r
+    return q.to(x), r.to(x)
+
+
+def _view(basis: Tensor, image: Tensor, coupling: Tensor, steps: int) -> Subspace:
+    # Filled by columns up to the diagonal block: the upper half is the whole.
+    values, vectors = torch.linalg.eigh(image.mT, UPLO="L")
+    return Subspace(basis, values.clamp_min(0), vectors, coupling.double(), steps)

@@ -1,0 +1,170 @@
+"""What a forward pass calls, in which order, and with outputs of which shape."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils import _pytree as pytree  # torch's own: knows tuples, dicts and named tuples
+from torch.utils import checkpoint
+
+from augury._base.errors import AuguryError
+
+_ROWS = (2, 3)  # two batch sizes show which dimensions grow with the batch, and how fast
+
+
+@dataclass(eq=False)  # two calls are the same only if they are one
+class Call:
+    """One call of a module in a forward pass."""
+
+    name: str
+    module: nn.Module
+    parents: tuple[Call, ...]
+    """The calls it was made in, the outermost first."""
+    started: int
+    ended: int = -1
+    output: Any = field(default=None, repr=False)
+    node: Any = None
+    """Where its output stood in autograd's graph when it was given; later work may be in place."""
+    again: bool = False
+    """Whether it is made again in the backward pass, by `torch.utils.checkpoint`."""
+
+
+def record(model: nn.Module, x: Tensor) -> tuple[list[Call], Any]:
+    """Run a forward pass; give the calls of submodules as they ended, and the output."""
+    names = {module: name for name, module in model.named_modules() if name}
+    stack: list[Call] = []
+    done: list[Call] = []
+    clock = iter(range(1 << 62))
+
+    def enter(module: nn.Module, args: Any) -> None:
+        again = _checkpointed()
+        stack.append(Call(names[module], module, tuple(stack), next(clock), again=again))
+
+    def leave(module: nn.Module, args: Any, output: Any) -> None:
+        call = stack.pop()
+        call.ended, call.output = next(clock), output
+        call.node = getattr(output, "grad_fn", None)
+        done.append(call)
+
+    with contextlib.ExitStack() as hooks:
+        for module in names:
+            hooks.callback(module.register_forward_pre_hook(enter).remove)
+            hooks.callback(module.register_forward_hook(leave).remove)
+        output = model(x)
+    return done, output
+
+
+def _checkpointed() -> bool:
+    """Whether a forward pass that `record` watches is just now inside a checkpoint."""
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_code is not record.__code__:
+        if frame.f_code.co_filename == checkpoint.__file__:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def rows(x: Tensor, count: int) -> Tensor:
+    """Give a batch of another size from the examples of one, repeated where they are too few."""
+    return x[torch.arange(count, device=x.device) % len(x)]
+
+
+@contextlib.contextmanager
+def undisturbed(model: nn.Module) -> Iterator[None]:
+    """Leave a network as it was: its buffers (batch norm's statistics) and the random state."""
+    tensors = [*model.parameters(), *model.buffers()]
+    devices = sorted({t.device.index or 0 for t in tensors if t.device.type == "cuda"})
+    # Copies are put in the buffers' place, so that a graph that waits for its backward pass
+    # still finds what it saved.
+    owners = [(m, dict(m._buffers)) for m in model.modules() if m._buffers]
+    with torch.random.fork_rng(devices=devices):
+        try:
+            for module, buffers in owners:
+                module._buffers.update(
+                    {k: v if v is None else v.detach().clone() for k, v in buffers.items()}
+                )
+            yield
+        finally:
+            for module, buffers in owners:
+                module._buffers.update(buffers)
+
+
+@contextlib.contextmanager
+def replaced(forwards: Sequence[tuple[nn.Module, Callable[..., Any]]]) -> Iterator[None]:
+    """Give modules other forward functions while the block runs."""
+    before = [(module, module.__dict__.get("forward")) for module, _ in forwards]
+    try:
+        for module, forward in forwards:
+            module.__dict__["forward"] = forward
+        yield
+    finally:
+        for module, forward in before:
+            if forward is None:
+                module.__dict__.pop("forward", None)
+            else:
+                module.__dict__["forward"] = forward
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The shapes of a call's output for any batch size: each side is `fixed + slope · rows`."""
+
+    tree: pytree.TreeSpec
+    leaves: tuple[Any, ...]
+
+    @classmethod
+    def between(cls, small: Any, large: Any) -> Shape:
+        """Find it from the outputs for 2 and for 3 rows."""
+        few, tree = pytree.tree_flatten(small)
+        many, _ = pytree.tree_flatten(large)
+        return cls(tree, tuple(_side(a, b) for a, b in zip(few, many, strict=True)))
+
+    def zeros(self, count: int) -> Any:
+        """Give an output of this shape for `count` rows, all zero."""
+        leaves = [
+            leaf.zeros(count) if isinstance(leaf, _TensorShape) else leaf for leaf in self.leaves
+        ]
+        return pytree.tree_unflatten(leaves, self.tree)
+
+
+@dataclass(frozen=True)
+class _TensorShape:
+    sides: tuple[tuple[int, int], ...]
+    dtype: torch.dtype
+    device: torch.device
+
+    def zeros(self, count: int) -> Tensor:
+        size = [fixed + slope * count for fixed, slope in self.sides]
+        return torch.zeros(size, dtype=self.dtype, device=self.device)
+
+
+def _side(small: Any, large: Any) -> Any:
+    if not isinstance(small, Tensor):
+        return small
+    slopes = [b - a for a, b in zip(small.shape, large.shape, strict=True)]
+    sides = tuple((a - _ROWS[0] * s, s) for a, s in zip(small.shape, slopes, strict=True))
+    return _TensorShape(sides, small.dtype, small.device)
+
+
+def record_shapes(model: nn.Module, x: Tensor) -> list[tuple[Call, Shape]]:
+    """Record a forward pass at two batch sizes, and find the shapes for any other.
+
+    The calls are those of the smaller batch. Nothing of the network changes by it.
+    """
+    with undisturbed(model), torch.no_grad():
+        small, large = (record(model, rows(x, count))[0] for count in _ROWS)
+    same = len(small) == len(large) and all(
+        a.module is b.module for a, b in zip(small, large, strict=True)
+    )
+    if not same:
+        raise AuguryError(
+            "the network calls other modules for 3 examples than for 2, so it cannot be cut: "
+            "its forward pass must not depend on the batch size or on chance"
+        )
+    return [(a, Shape.between(a.output, b.output)) for a, b in zip(small, large, strict=True)]

@@ -1,0 +1,167 @@
+"""A network cut in two at a layer: φ up to it, f from it on, for any `nn.Module`.
+
+Both halves are the network's own forward pass. For the lower one, the layer ends the pass as soon
+as it has spoken. For the upper one, the layer says what it is told to, and all that would come
+before it is skipped: modules that had finished by then give zeros of the right shape at no cost.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any, cast
+
+from torch import Tensor, nn
+
+from augury._base.errors import AuguryError
+from augury.networks.averaging.calls import Call, Shape, record_shapes, replaced
+from augury.networks.averaging.layers import INPUT, find_layer, not_a_tensor
+
+
+class _Reached(BaseException):  # not an error, and no `except Exception` of a network's may eat it
+    def __init__(self, output: Any) -> None:
+        self.output = output
+
+
+class Cut:
+    """The two halves of a network.
+
+    Parameters
+    ----------
+    model
+        The network; it is referred to weakly, so that a kept cut does not keep a network alive.
+    layer
+        The layer's module path, or ``"input"``.
+    x
+        A batch ``(b, *shape)`` of the kind that will be run; its size does not matter.
+    through
+        What to run each half through, for example ``torch.compile``.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        layer: str,
+        x: Tensor,
+        through: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None,
+    ) -> None:
+        self.layer = layer
+        self._model = weakref.ref(model)
+        self._run_lower, self._run_upper = _lower, self._inject
+        if through is not None:
+            self._run_lower, self._run_upper = through(_lower), through(self._inject)
+        self._features: Tensor | None = None
+        self._rows = 0
+        self._counts: dict[str, int] = {}
+        self.before: list[tuple[Call, Shape]] = []
+        self._upper_forward: list[tuple[nn.Module, Callable[..., Any]]] = []
+        if layer != INPUT:
+            self._trace(model, x)
+
+    def _trace(self, model: nn.Module, x: Tensor) -> None:
+        module = find_layer(model, self.layer)
+        calls = record_shapes(model, x)
+        own = [call for call, _ in calls if call.module is module]
+        if len(own) != 1:
+            times = f"{len(own)} times" if own else "never"
+            raise NoCut(f"the layer {self.layer!r} is called {times} in a forward pass, not once")
+        (self.call,) = own
+        if self.call.again:
+            raise NoCut(
+                f"the layer {self.layer!r} lies inside a checkpoint, which runs it once more in "
+                "the backward pass"
+            )
+        if not isinstance(self.call.output, Tensor):
+            raise not_a_tensor(self.layer, self.call.output)
+        self.shape = next(shape for call, shape in calls if call is self.call)
+        self.before = [
+            (call, shape)
+            for call, shape in calls
+            if call.ended < self.call.started and call.parents == self.call.parents[: _depth(call)]
+        ]
+        skipped: dict[nn.Module, list[Shape]] = {}
+        for call, shape in self.before:
+            skipped.setdefault(call.module, []).append(shape)
+        self._lower_forward = [(module, _stopping(module.forward))]
+        self._upper_forward.append((module, self._speak))
+        for index, (earlier, shapes) in enumerate(skipped.items()):
+            self._upper_forward.append((earlier, self._skip(str(index), earlier.forward, shapes)))
+
+    @property
+    def model(self) -> nn.Module:
+        """The network."""
+        return cast(nn.Module, self._model())
+
+    def lower(self, x: Tensor) -> Tensor:
+        """φ: inputs to the layer's output; what comes after it does not run."""
+        if self.layer == INPUT:
+            return x
+        with replaced(self._lower_forward):
+            return self._run_lower(self.model, x)
+
+    def upper(self, features: Tensor, x: Tensor, *, plain: bool = False) -> Any:
+        """f: the layer's output to the network's; what comes before it does not run.
+
+        `x` is a batch of as many rows as the features; nothing but its shape matters. With
+        `plain` it does not run through what was given as `through`.
+        """
+        run = self._inject if plain else self._run_upper
+        with replaced(self._upper_forward):
+            try:
+                return run(self.model, features, x)
+            finally:
+                self._features = None
+
+    def _inject(self, model: nn.Module, features: Tensor, x: Tensor) -> Any:
+        # A copy: what comes next may work in place, and the features are still wanted.
+        self._features, self._rows = features.clone(), x.shape[0]
+        if self.layer == INPUT:
+            return model(self._features)
+        for key in self._counts:
+            self._counts[key] = 0
+        return model(x)
+
+    def _speak(self, *args: Any, **options: Any) -> Tensor:
+        return cast(Tensor, self._features)
+
+    def _skip(self, key: str, real: Callable[..., Any], shapes: list[Shape]) -> Callable[..., Any]:
+        """Make a forward that gives zeros the first times, and works as ever after the layer."""
+        self._counts[key] = 0
+
+        def forward(*args: Any, **options: Any) -> Any:
+            k = self._counts[key]
+            self._counts[key] = k + 1
+            return shapes[k].zeros(self._rows) if k < len(shapes) else real(*args, **options)
+
+        return forward
+
+
+class NoCut(AuguryError):
+    """The network cannot be cut at this layer, and perhaps at another."""
+
+
+def _lower(model: nn.Module, x: Tensor) -> Tensor:
+    try:
+        model(x)
+    except _Reached as reached:
+        return reached.output
+    raise AuguryError("the layer was not reached in the network's forward pass")
+
+
+def _stopping(real: Callable[..., Any]) -> Callable[..., Any]:
+    def forward(*args: Any, **options: Any) -> Any:
+        raise _Reached(real(*args, **options))
+
+    return forward
+
+
+def _depth(call: Call) -> int:
+    return len(call.parents)
+
+
+def rows_first(cut: Cut) -> bool:
+    """Whether the first dimension of the layer's output is the batch."""
+    if cut.layer == INPUT:
+        return True
+    two, three = (cut.shape.zeros(count) for count in (2, 3))
+    return two.dim() > 0 and (two.shape[0], three.shape[0]) == (2, 3)

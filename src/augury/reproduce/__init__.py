@@ -1,6 +1,0 @@
-"""The paper, reproduced: its table and figures from this implementation, beside its numbers."""
-
-from augury.reproduce.run import WHATS, Outcome, make_page, reproduce
-from augury.reproduce.settings import PAPER, QUICK, Settings
-
-__all__ = ["PAPER", "QUICK", "WHATS", "Outcome", "Settings", "make_page", "reproduce"]

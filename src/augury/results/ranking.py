@@ -1,0 +1,155 @@
+"""What a ranking found: plain, frozen, and able to become a table, JSON, a figure or a page."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from augury.results.strength import StrengthCurve, strength_curves
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Row:
+    """One candidate: its score, its gain over no augmentation and what follows from it."""
+
+    augmentation: str
+    score: float
+    gain: float
+    low: float
+    high: float
+    verdict: str
+    per_class: dict[str, float] = field(default_factory=dict)
+    """The gain of each class, by name; empty where the target is real-valued."""
+    family: str = ""
+    """The family of a plain augmentation that has a strength; empty for others."""
+    magnitude: float | None = None
+    """How strong the setting is within its family: larger is stronger."""
+    strongest: bool = False
+    """Whether the family has no stronger setting."""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The score without augmentation, with its own 95 % interval."""
+
+    score: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Pictures for people: a few originals and some of their versions.
+
+    Images are uint8 of shape ``(originals, versions, height, width, 3)``; series are floats of
+    shape ``(originals, versions, channels, length)``. The originals themselves have one version.
+    """
+
+    originals: np.ndarray
+    versions: dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Candidates from best to worst, and all that is needed to say how they were judged."""
+
+    rows: tuple[Row, ...]
+    baseline: Baseline
+    dataset: dict[str, Any]
+    """name, kind, examples, shape (a list), classes (names, or None) and notes."""
+    score: str
+    features: str
+    seed: int
+    versions: int
+    seconds: float
+    command: str = ""
+    trust: str = ""
+    """How far the score can be relied on for this kind of data, in a sentence."""
+    gallery: Gallery | None = field(default=None, repr=False, compare=False)
+
+    def best(self) -> Row | None:
+        """Give the leading candidate that helps; None if none is known to."""
+        return next((row for row in self.rows if row.verdict == "helps"), None)
+
+    def curves(self, fewest: int = 2) -> list[StrengthCurve]:
+        """Return gain against strength for the families tried at `fewest` strengths or more."""
+        return strength_curves(self.rows, fewest)
+
+    def __getitem__(self, augmentation: str) -> Row:
+        for row in self.rows:
+            if row.augmentation == augmentation:
+                return row
+        raise KeyError(augmentation)
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{r.augmentation}: {r.gain:+.3g} ({r.low:+.3g} to {r.high:+.3g}), {r.verdict}"
+            for r in self.rows
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give plain values, as in the JSON."""
+        return {
+            "schema": SCHEMA,
+            "dataset": self.dataset,
+            "score": self.score,
+            "features": self.features,
+            "seed": self.seed,
+            "versions": self.versions,
+            "seconds": self.seconds,
+            "command": self.command,
+            "trust": self.trust,
+            "baseline": asdict(self.baseline),
+            "rows": [asdict(row) for row in self.rows],
+        }
+
+    def to_json(self) -> str:
+        """Write as JSON."""
+        return json.dumps(self.to_dict(), indent=2) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Ranking:
+        """Read what `to_json` wrote; the gallery is not part of it."""
+        data = json.loads(text)
+        data.pop("schema")
+        rows = tuple(Row(**row) for row in data.pop("rows"))
+        return cls(rows=rows, baseline=Baseline(**data.pop("baseline")), **data)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give a pandas table, one candidate a row, without the gains of single classes."""
+        import pandas as pd
+
+        rows = [asdict(row) for row in self.rows]
+        return pd.DataFrame(rows).drop(columns="per_class").set_index("augmentation")
+
+    def plot(self) -> Figure:
+        """Draw the gains with their intervals, best on top."""
+        from augury.report.charts import ranked_figure
+
+        return ranked_figure(self)
+
+    def to_html(self) -> str:
+        """Write the report: one self-contained page."""
+        from augury.report import to_html
+
+        return to_html(self)
+
+    def to_markdown(self) -> str:
+        """Write the report as Markdown."""
+        from augury.report import to_markdown
+
+        return to_markdown(self)
+
+    def _repr_html_(self) -> str:
+        from augury.report import to_fragment
+
+        return to_fragment(self)

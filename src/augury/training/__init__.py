@@ -1,6 +1,0 @@
-"""Small networks, trained many at once, to learn what augmentations really do."""
-
-from augury.training.grouped import ARCHITECTURES, Grouped
-from augury.training.train import Curve, train_together
-
-__all__ = ["ARCHITECTURES", "Curve", "Grouped", "train_together"]

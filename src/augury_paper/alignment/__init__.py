@@ -1,0 +1,6 @@
+"""Figure 2: does kernel target alignment foretell accuracy?"""
+
+from augury_paper.alignment.experiment import cells
+from augury_paper.alignment.page import section
+
+__all__ = ["cells", "section"]

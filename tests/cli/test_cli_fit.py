@@ -1,0 +1,272 @@
+"""`augury fit` and `augury predict` as a person meets them."""
+
+from __future__ import annotations
+
+import csv
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+from refusal import said_in_one_line as refused
+from sklearn.datasets import load_digits
+
+from augury.kernel import (
+    AugmentedFourierFeatures,
+    AugmentedKernelClassifier,
+    about_model,
+    save_model,
+)
+
+DIGITS: Any = load_digits()
+IMAGES = (DIGITS.images * 255 / 16).astype(np.uint8)
+SMALL = ("--features", 64)
+
+
+def test_fit_then_predict(run, tmp_path):
+    code, out, err = run(
+        "fit", "digits", "-a", "rotation(10)", "--features", 256, "--holdout", 0.2, "--out", "m"
+    )
+    assert (code, err) == (0, "")
+    assert "1,438 examples of image data" in out
+    accuracy = float(out.split("accuracy ")[1].split("%")[0])
+    assert accuracy > 93
+    assert "359 examples left out" in out
+    assert out.endswith("wrote m\n")
+    code, out, err = run("predict", "m", "digits", "--out", "p.csv")
+    assert (code, err) == (0, "")
+    assert "on 1,797 examples of digits" in out
+    with open(tmp_path / "p.csv") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 1797
+    right = np.mean([row["label"] == row["predicted"] for row in rows])
+    assert f"accuracy {right:.2%}" in out
+    assert all(0 <= float(row["probability"]) <= 1 for row in rows)
+
+
+def test_examples_without_labels_are_predicted(run, tmp_path):
+    np.savez(tmp_path / "train.npz", x=IMAGES, y=DIGITS.target)
+    np.savez(tmp_path / "new.npz", IMAGES[:3])
+    assert run("fit", "train.npz", "--features", 128, "--out", "m")[0] == 0
+    code, out, _ = run("predict", "m", "new.npz")
+    assert code == 0
+    assert [line.split(",")[0] for line in out.splitlines()] == ["predicted", "0", "1", "2"]
+
+
+def table(path, seed, rows=300, shift=0.0, real=False):
+    rng = np.random.default_rng(seed)
+    x = (
+        rng.normal(size=(rows, 3)) * [1, 100, 0.01]
+        + [0, 5000, 0]
+        + shift * np.array([1, 100, 0.01])
+    )
+    score = x[:, 0] + (x[:, 1] - 5000) / 100
+    label = score if real else np.where(score > 0, "yes", "no")
+    lines = ["a,b,c,label"] + [
+        f"{a},{b},{c},{y}" for (a, b, c), y in zip(x.tolist(), label, strict=True)
+    ]
+    path.write_text("\n".join(lines))
+
+
+def test_a_tables_columns_are_scaled_as_the_models_were(run, tmp_path):
+    table(tmp_path / "train.csv", 0)
+    table(tmp_path / "new.csv", 1, shift=2.0)  # scaled by its own mean, half would be wrong
+    options = ("--label", "label", "--features", 256)
+    assert run("fit", "train.csv", "-a", "jitter(0.1)", *options, "--out", "m")[0] == 0
+    code, out, err = run("predict", "m", "new.csv", "--label", "label")
+    assert (code, err) == (0, "")
+    assert float(out.split("accuracy ")[1].split("%")[0]) > 93
+
+
+def test_a_real_target_is_regressed(run, tmp_path):
+    table(tmp_path / "train.csv", 0, real=True)
+    table(tmp_path / "new.csv", 1, real=True)
+    assert run("fit", "train.csv", "--label", "label", "--features", 256, "--out", "m")[0] == 0
+    code, out, _ = run("predict", "m", "new.csv", "--label", "label", "--out", "p.csv")
+    assert code == 0
+    assert float(out.split("R² ")[1].split(" ")[0]) > 0.9
+    assert (tmp_path / "p.csv").read_text().startswith("label,predicted\n")
+
+
+def accuracy_of(result):
+    code, out, err = result
+    assert (code, err) == (0, "")
+    return float(out.split("accuracy ")[1].split("%")[0])
+
+
+def test_a_table_model_loaded_in_python_says_what_it_takes(run, tmp_path):
+    table(tmp_path / "train.csv", 0)
+    assert run("fit", "train.csv", "--label", "label", *SMALL, "--out", "m")[0] == 0
+    with pytest.warns(UserWarning, match=r"\(x - mean\) / deviation.*augury predict") as caught:
+        model = AugmentedKernelClassifier.load(tmp_path / "m")
+    assert "\n" not in str(caught[0].message)
+    about = about_model(tmp_path / "m")
+    rows = pd.read_csv(tmp_path / "train.csv")
+    x = (rows[["a", "b", "c"]].to_numpy() - about["mean"]) / about["deviation"]
+    assert model.score(x, rows["label"]) > 0.93
+    old = {key: about[key] for key in ("kind", "mean", "deviation")}  # without columns' names
+    save_model(model, tmp_path / "old", about=old)
+    assert accuracy_of(run("predict", "old", "train.csv", "--label", "label")) > 93
+    refused(run("predict", "old", "train.csv"), "takes 3 columns", "has 5", "--label")
+
+
+def test_a_tables_columns_are_found_by_name(run, tmp_path):
+    rng = np.random.default_rng(0)
+    colour = rng.choice(["blue", "green", "red"], 200)
+    frame = pd.DataFrame({"a": rng.normal(size=200), "b": rng.normal(5, 9, 200), "colour": colour})
+    frame["label"] = np.where((frame["a"] > 0) ^ (colour == "red"), "yes", "no")
+    frame.to_csv(tmp_path / "train.csv", index=False)
+    options = ("--label", "label", "--features", 512)
+    assert run("fit", "train.csv", *options, "--out", "m")[0] == 0
+    expected = accuracy_of(run("predict", "m", "train.csv"))
+    assert expected > 93
+    frame[frame.columns[::-1]].assign(more=1).to_csv(tmp_path / "new.csv", index=False)
+    result = run("predict", "m", "new.csv")
+    assert accuracy_of(result) == expected
+    assert "does not take were left out: more" in result[1]
+    frame[frame["colour"] == "red"].to_csv(tmp_path / "new.csv", index=False)
+    assert accuracy_of(run("predict", "m", "new.csv")) > 93
+    frame.replace({"colour": {"blue": "pink"}}).to_csv(tmp_path / "new.csv", index=False)
+    assert "words of colour that the model does not know: pink" in run("predict", "m", "new.csv")[1]
+    frame.assign(b=np.nan).to_csv(tmp_path / "new.csv", index=False)
+    assert "became the model's mean: b (200)" in run("predict", "m", "new.csv")[1]
+    frame.drop(columns="a").to_csv(tmp_path / "new.csv", index=False)
+    refused(run("predict", "m", "new.csv"), "lacks 1 of the 3 columns", ": a;")
+    frame.assign(a="far").to_csv(tmp_path / "new.csv", index=False)
+    refused(run("predict", "m", "new.csv"), "column 'a'", "200 of its cells", "'far' in row 1")
+
+
+@pytest.mark.parametrize("labels", [None, "missing", "one"])
+def test_new_rows_need_no_labels(run, tmp_path, labels):
+    table(tmp_path / "train.csv", 0)
+    assert run("fit", "train.csv", "--label", "label", *SMALL, "--out", "m")[0] == 0
+    rows = pd.read_csv(tmp_path / "train.csv").head(2 if labels != "one" else 1)
+    if labels is None:
+        rows = rows.drop(columns="label")
+    elif labels == "missing":
+        rows["label"] = np.nan
+    rows.to_csv(tmp_path / "new.csv", index=False)
+    code, out, err = run("predict", "m", "new.csv")
+    assert code == 0
+    if labels == "one":
+        assert "on 1 examples" in out
+    else:
+        assert out.startswith("predicted,")
+        assert len(out.splitlines()) == 3
+        assert ("labels are missing" in err) == (labels == "missing")
+
+
+def test_the_test_part_of_an_archive_is_predicted(run, tmp_path):
+    x, y = DIGITS.images, DIGITS.target
+    parts = {"x_train": x[:1000], "y_train": y[:1000], "x_test": x[1000:1100]}
+    np.savez(tmp_path / "d.npz", **parts, y_test=y[1000:1100])
+    assert run("fit", "d.npz", "--features", 256, "--out", "m")[0] == 0
+    result = run("predict", "m", "d.npz")
+    assert accuracy_of(result) > 85
+    assert "x_test and y_test were used and x_train and y_train not" in result[1]
+    assert "on 100 examples" in result[1]
+    np.savez(tmp_path / "e.npz", **parts)
+    code, out, err = run("predict", "m", "e.npz")
+    assert (code, len(out.splitlines())) == (0, 101)
+    assert "x_test was used" in err
+    np.savez(tmp_path / "few.npz", x=np.minimum(x[:3], 12), y=y[:3])  # not scaled by its own span
+    assert accuracy_of(run("predict", "m", "few.npz")) == 100
+    np.savez(tmp_path / "bytes.npz", x=IMAGES[:3], y=y[:3])
+    refused(run("predict", "m", "bytes.npz"), "scale of the pixels", "0 to 255", "0 to 16")
+
+
+def test_folders_of_new_images(run, tmp_path):
+    for i, digit in enumerate(DIGITS.target[:200]):
+        folder = tmp_path / "photos" / str(digit)
+        folder.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(IMAGES[i]).resize((12, 12)).save(folder / f"{i}.png")
+    (tmp_path / "photos" / "0" / "bad.png").write_bytes(b"no image")
+    options = ("--size", 8, "--features", 256)
+    refused(run("fit", "photos", *options, "--out", "m"), "bad.png", "--skip-bad")
+    code, out, _ = run("fit", "photos", *options, "--skip-bad", "--out", "m")
+    assert code == 0
+    assert "left out: 0/bad.png" in out
+    refused(run("predict", "m", "photos"), "bad.png", "--skip-bad")
+    assert accuracy_of(run("predict", "m", "photos", "--skip-bad")) > 90
+    (tmp_path / "loose").mkdir()
+    for i in range(3):
+        Image.fromarray(IMAGES[i]).save(tmp_path / "loose" / f"{i}.png")
+    code, out, _ = run("predict", "m", "loose")
+    assert code == 0
+    assert [line.split(",")[0] for line in out.splitlines()] == ["predicted", "0", "1", "2"]
+    np.savez(tmp_path / "d.npz", x=IMAGES[:100], y=DIGITS.target[:100])
+    assert accuracy_of(run("predict", "m", "d.npz")) > 80  # the model's size is for folders only
+
+
+def test_a_model_saved_from_python_takes_values_as_they_are(run, tmp_path):
+    x, y = DIGITS.images, DIGITS.target
+    model = AugmentedKernelClassifier(features=256).fit(x.reshape(-1, 64), y)
+    model.save(tmp_path / "m")
+    np.savez(tmp_path / "d.npz", x=x[:300], y=y[:300])
+    result = run("predict", "m", "d.npz")
+    assert accuracy_of(result) == pytest.approx(
+        100 * model.score(x[:300].reshape(-1, 64), y[:300]), abs=0.01
+    )
+    assert "values were taken as they are" in result[1]
+    pd.DataFrame(x.reshape(-1, 64)).assign(y=y).to_csv(tmp_path / "d.csv", index=False)
+    assert accuracy_of(run("predict", "m", "d.csv", "--label", "y")) > 93
+    refused(run("predict", "m", "d.csv"), "(64,)", "(65,)", "--label")
+
+
+def test_bad_input_is_one_line(run, tmp_path):
+    refused(run("fit", "digits", "-a", "rotate", *SMALL, "--out", "m"), "rotate")
+    refused(run("fit", "digits", *SMALL, "--out", "no/m"), "no/m", "does not exist")
+    refused(run("fit", "digits", *SMALL, "--out", "m", "--holdout", 1.5), "--holdout")
+    refused(run("fit", "digits", *SMALL, "--out", "m", "--gamma", "wide"), "--gamma", "wide")
+    refused(run("fit", "digits", "--features", 10**9, "--memory", 1, "--out", "m"), "would fit")
+    refused(run("fit", "digits", *SMALL, "--out", "m", "--holdout", 0.9999), "--holdout", "fit")
+    refused(run("fit", "digits", *SMALL, "--out", "m", "--versions", 10**7), "versions", "4,096")
+    refused(run("fit", "digits", *SMALL, "--out", "m", "--memory", 0), "memory")
+    refused(run("fit", "digits", *SMALL, "--out", "m", "--ridge", "1e300"), "ridge")
+    refused(run("predict", "m", "digits"), "no model file m")
+    assert run("fit", "digits", *SMALL, "--out", "m")[0] == 0
+    whole = (tmp_path / "m").read_bytes()
+    (tmp_path / "cut").write_bytes(whole[: len(whole) // 2])
+    refused(run("predict", "cut", "digits"), "cut", "damaged or cut short")
+    (tmp_path / "changed").write_bytes(whole.replace(b"identity", b"invert--"))
+    refused(run("predict", "changed", "digits"), "changed after it was written")
+    np.savez(tmp_path / "wide.npz", x=np.zeros((4, 9, 9), np.uint8), y=[0, 1, 0, 1])
+    refused(run("predict", "m", "wide.npz"), "(1, 8, 8)", "(1, 9, 9)")
+    np.savez(tmp_path / "flat.npz", np.random.default_rng(0).normal(size=(4, 64)))
+    refused(run("predict", "m", "flat.npz"), "takes images")
+    np.savez(tmp_path / "dark.npz", x=np.full((4, 8, 8), 3.5), y=[0, 1, 0, 1])
+    refused(run("predict", "m", "dark.npz"), "scale of the pixels")
+    wide = np.random.default_rng(0).uniform(0, 255, (40, 8, 8))
+    np.savez(tmp_path / "floats.npz", x=wide, y=np.arange(40) % 2)
+    assert run("fit", "floats.npz", *SMALL, "--out", "f")[0] == 0
+    np.savez(tmp_path / "signed.npz", x=wide / 127.5 - 1, y=np.arange(40) % 2)
+    refused(run("predict", "f", "signed.npz"), "scale of the pixels", "254")
+    table(tmp_path / "t.csv", 0)
+    numbers = ("--label", "b", "--loss", "logistic")
+    refused(run("fit", "t.csv", *numbers, *SMALL, "--out", "n"), "--loss", "logistic")
+    assert run("fit", "t.csv", "--label", "label", *SMALL, "--out", "t")[0] == 0
+    np.savez(tmp_path / "two.npz", np.zeros((4, 2)))
+    refused(run("predict", "t", "two.npz"), "3 columns", "has 2")
+
+
+def test_a_device_or_a_column_that_overflows_is_refused(run, tmp_path):
+    refused(run("fit", "digits", *SMALL, "--out", "/dev/full"), "/dev/full", "device")
+    rows = [f"{value},{k % 2}" for k, value in enumerate((1e200, -1e200, 1e199, 2e200))]
+    (tmp_path / "large.csv").write_text("\n".join(["a,label", *rows]))
+    result = run("fit", "large.csv", "--label", "label", *SMALL, "--out", "m")
+    refused(result, "column 1", "2e+200")
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_link_leads_to_the_file_that_is_written(run, tmp_path):
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    assert run("fit", "digits", *SMALL, "--out", "link")[0] == 0
+    assert (tmp_path / "link").is_symlink()
+    assert about_model(tmp_path / "real")
+
+
+def test_features_alone_predict_nothing(run, tmp_path):
+    AugmentedFourierFeatures("rotation(5)", features=64).fit(IMAGES[:50]).save(tmp_path / "step")
+    refused(run("predict", "step", "digits"), "features alone")

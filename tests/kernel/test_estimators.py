@@ -1,0 +1,440 @@
+"""The scikit-learn side: its own checks, what augmentation does, files, bad input."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pickle
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from refusal import refused
+from safetensors.torch import load as read_tensors
+from safetensors.torch import save as write_tensors
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.linear_model import RidgeClassifier
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from augury._base.errors import AuguryError
+from augury._base.rng import Rng
+from augury.augmentations import Sampled, parse
+from augury.kernel import (
+    AugmentedFourierFeatures,
+    AugmentedKernelClassifier,
+    AugmentedKernelRegressor,
+    about_model,
+    load_model,
+    save_model,
+)
+from augury.kernel.solvers import solve_ridge
+from augury.kernel.solvers.gram import accumulate
+
+IMAGE = (1, 8, 8)
+EXACT = {"features": 64, "precision": "float64", "device": "cpu"}
+ROUNDED = {
+    "check_methods_subset_invariance": "float32 sums depend on the size of a batch in their last "
+    "digits, and the check allows 1e-7; precision='float64' passes it"
+}
+
+
+@parametrize_with_checks(
+    [
+        AugmentedKernelClassifier(**EXACT),
+        AugmentedKernelClassifier(loss="logistic", **EXACT),
+        AugmentedKernelRegressor(**EXACT),
+        AugmentedFourierFeatures(features=64),
+    ]
+)
+def test_scikit_learns_checks_in_float64(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_checks(
+    [
+        AugmentedKernelClassifier("jitter(0.1)", **EXACT),
+        # a pickle is read on the CPU, where float32 rounds in other places than on a GPU
+        AugmentedKernelRegressor("feature_dropout(0.1)", features=64, device="cpu"),
+        AugmentedKernelClassifier(features=64, device="cpu"),
+        AugmentedKernelClassifier(loss="logistic", features=64, device="cpu"),
+    ],
+    expected_failed_checks=lambda estimator: ROUNDED if estimator.precision == "float32" else {},
+)
+def test_scikit_learns_checks_with_augmentation(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return (
+        (X[:600] / 16).astype(np.float32),
+        y[:600],
+        (X[1000:1400] / 16).astype(np.float32),
+        y[1000:1400],
+    )
+
+
+def rotated(X, degrees=25.0):
+    x = torch.from_numpy(X).reshape(-1, *IMAGE)
+    turned = parse(f"rotation({degrees})").views(x, 1, Rng(5, torch.arange(len(x))))[0]
+    return turned.flatten(1).numpy()
+
+
+def fitted(digits, augmentation="rotation(25)", **options):
+    options = {"input_shape": IMAGE, "features": 512, "device": "cpu"} | options
+    return AugmentedKernelClassifier(augmentation, **options).fit(*digits[:2])
+
+
+@pytest.mark.parametrize("objective", ["first-order", "tangent", "second-order", "exact"])
+def test_augmentation_helps_on_rotated_digits(digits, objective):
+    without = fitted(digits, "identity").score(rotated(digits[2]), digits[3])
+    found = fitted(digits, objective=objective).score(rotated(digits[2]), digits[3])
+    assert found > without + 0.03
+
+
+def test_second_order_is_exact_for_the_quadratic_loss(digits):
+    outputs = [
+        fitted(digits, objective=name, precision="float64", ridge=1e-4).decision_function(digits[2])
+        for name in ("second-order", "exact", "first-order")
+    ]
+    np.testing.assert_allclose(outputs[0], outputs[1], atol=1e-9)
+    assert np.abs(outputs[0] - outputs[2]).max() > 1e-3
+
+
+def test_new_examples_see_whole_versions_where_training_did(digits):
+    """Maps of each frequency's own are for averaged features, which no version has."""
+    drawn = "translation(0.1)"  # has no rule
+    assert not fitted(digits, drawn)._psi.shared
+    assert fitted(digits, drawn, objective="exact")._psi.shared
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+@pytest.mark.parametrize("objective", ["first-order", "tangent", "exact"])
+def test_a_gpu_finds_what_the_cpu_finds(digits, objective, monkeypatch):
+    monkeypatch.setattr("augury.kernel.solvers.ridge._SMALL", 1)  # so that each takes its own way
+    options = {"features": 1024, "ridge": 1e-4, "gamma": 0.1, "objective": objective}
+    cpu, gpu = (fitted(digits, device=device, **options) for device in ("cpu", "cuda"))
+    np.testing.assert_allclose(
+        gpu.decision_function(digits[2]), cpu.decision_function(digits[2]), atol=5e-3
+    )
+    chosen = fitted(digits, device="cuda", **(options | {"ridge": "gcv"}))
+    assert chosen.solver_ == "cholesky"
+    other = fitted(digits, device="cpu", **(options | {"ridge": "gcv"}))
+    assert 0.2 < chosen.ridge_ / other.ridge_ < 5
+
+
+@pytest.mark.parametrize("augmentation", ["rotation(25)", "noise(0.05)"])  # by nodes, by images
+def test_short_products_change_little(digits, augmentation, tmp_path):
+    """Rounded frequencies are frequencies as good as those that were drawn."""
+    short, whole = (
+        fitted(digits, augmentation, precision=precision, ridge=1e-4, gamma=0.1)
+        for precision in ("bfloat16", "float32")
+    )
+    away = np.abs(short.decision_function(digits[2]) - whole.decision_function(digits[2]))
+    assert 0 < away.mean() < 0.02
+    assert abs(short.score(*digits[2:]) - whole.score(*digits[2:])) < 0.01
+    short.save(tmp_path / "model")
+    again = AugmentedKernelClassifier.load(tmp_path / "model", device="cpu")
+    np.testing.assert_array_equal(again.predict(digits[2]), short.predict(digits[2]))
+
+
+def test_sums_that_tensor_cores_made_too_rough_are_made_again(digits, monkeypatch):
+    seen = []
+
+    def rough_on_tensor_cores(*args, **options):
+        sums, how = accumulate(*args, **options), torch.get_float32_matmul_precision()
+        seen.append(how)
+        if how != "high":
+            return sums
+        noise = torch.randn(sums.gram.shape, generator=torch.Generator().manual_seed(0))
+        return dataclasses.replace(sums, gram=sums.gram + 1e-3 * (noise + noise.mT))
+
+    monkeypatch.setattr("augury.kernel.solvers.ridge.accumulate", rough_on_tensor_cores)
+    monkeypatch.setattr("augury.kernel.solvers.ridge._SMALL", 1)
+    monkeypatch.setattr("augury.kernel.base.solve_ridge", partial(solve_ridge, method="cholesky"))
+    options = {"ridge": 1e-4, "gamma": 0.1, "features": 256}
+    found = fitted(digits, precision="tf32", **options)
+    assert seen == ["high", "highest"]
+    assert found.ridge_ == 1e-4
+    whole = fitted(digits, precision="float32", **options)
+    np.testing.assert_allclose(
+        found.decision_function(digits[2]), whole.decision_function(digits[2]), atol=1e-4
+    )
+
+
+def test_images_of_one_channel_need_not_have_it(digits):
+    x, y, new, _ = digits
+    model = AugmentedKernelClassifier("rotation(25)", features=128, gamma=0.1, device="cpu")
+    flat = clone(model).set_params(input_shape=IMAGE).fit(x, y)
+    found = model.fit(x.reshape(-1, 8, 8), y)
+    assert found.shape_ == IMAGE
+    np.testing.assert_array_equal(found.predict(new.reshape(-1, 8, 8)), flat.predict(new))
+
+
+@pytest.mark.parametrize("spec", ["brightness(0.2)", "contrast(0.3)", "noise(0.05)"])
+def test_pixels_that_an_augmentation_cuts_are_warned_of(digits, spec):
+    x, y = 16 * digits[0], digits[1]
+    options = {"input_shape": IMAGE, "features": 64, "device": "cpu"}
+    with pytest.warns(UserWarning, match="cuts pixels at 0 and 1, and X has them from 0 to 16"):
+        AugmentedKernelClassifier(spec, **options).fit(x, y)
+    AugmentedKernelClassifier("rotation(10)", **options).fit(x, y)  # cuts nothing
+    with pytest.warns(UserWarning, match="cuts pixels"):
+        AugmentedFourierFeatures(spec, input_shape=IMAGE, features=64).fit(x)
+
+
+def test_first_order_is_ridge_regression_on_the_transformers_features(digits):
+    model = fitted(digits, precision="float64", ridge=1e-4, gamma=0.2)
+    features = AugmentedFourierFeatures("rotation(25)", input_shape=IMAGE, features=512, gamma=0.2)
+    psi = features.fit(digits[0].astype(np.float64)).transform(digits[0].astype(np.float64))
+    one_hot = np.eye(10)[digits[1]]
+    gram = psi.T @ psi / 600 + 1e-4 * np.eye(512)
+    weights = np.linalg.solve(gram, psi.T @ (one_hot - one_hot.mean(0)) / 600)
+    expected = features.transform(digits[2].astype(np.float64)) @ weights + one_hot.mean(0)
+    np.testing.assert_allclose(model.decision_function(digits[2]), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["quadratic", "logistic"])
+@pytest.mark.parametrize("classes", [2, 10])
+def test_probabilities_agree_with_predictions(digits, loss, classes):
+    X, y, X_new, _ = digits
+    model = fitted((X, y % classes), features=256, loss=loss)
+    chance = model.predict_proba(X_new)
+    assert chance.shape == (len(X_new), classes)
+    np.testing.assert_allclose(chance.sum(1), 1, atol=1e-6)
+    assert (chance >= 0).all()
+    np.testing.assert_array_equal(model.classes_[chance.argmax(1)], model.predict(X_new))
+
+
+def test_the_logistic_loss_gives_better_probabilities_than_the_quadratic(digits):
+    X, y, X_new, y_new = digits
+    losses = []
+    for loss in ("logistic", "quadratic"):
+        chance = fitted((X, y), features=256, loss=loss).predict_proba(X_new)
+        losses.append(-np.log(chance[np.arange(len(y_new)), y_new]).mean())
+    assert losses[0] < losses[1]
+
+
+def test_plain_prediction_leaves_new_examples_as_they_are(digits):
+    averaged, plain = (
+        fitted(digits, prediction=name).decision_function(digits[2][:5])
+        for name in ("averaged", "plain")
+    )
+    assert np.abs(averaged - plain).max() > 0.01
+
+
+def test_tensors_arrays_and_shapes_are_all_taken(digits):
+    X, y, X_new, _ = digits
+    expected = fitted((X, y)).predict(X_new)
+    shaped = AugmentedKernelClassifier("rotation(25)", features=512, device="cpu")
+    shaped.fit(torch.from_numpy(X).reshape(-1, *IMAGE), torch.from_numpy(y))
+    assert shaped.shape_ == IMAGE
+    np.testing.assert_array_equal(shaped.predict(torch.from_numpy(X_new)), expected)
+    np.testing.assert_array_equal(shaped.predict(X_new.reshape(-1, *IMAGE)), expected)
+    words = fitted((X, np.array(["even", "odd"])[y % 2]))
+    assert set(words.predict(X_new)) == {"even", "odd"}
+
+
+def test_bytes_stand_for_pixels_in_0_to_1(digits):
+    X, y, X_new, _ = digits
+    bytes_ = [(part * 255).round().astype(np.uint8) for part in (X, X_new)]
+    model = fitted((bytes_[0], y))
+    floats = fitted((bytes_[0].astype(np.float32) / 255, y))
+    np.testing.assert_allclose(
+        model.decision_function(bytes_[1]),
+        floats.decision_function(bytes_[1].astype(np.float32) / 255),
+        atol=1e-4,
+    )
+    refused("bytes|divide by 255", model.predict, bytes_[1].astype(np.float32))
+
+
+@pytest.mark.parametrize("objective", ["first-order", "tangent", "exact"])
+def test_memory_changes_nothing_but_the_time(digits, objective):
+    """Features that do not fit are computed anew, in smaller blocks; the solution is the same."""
+    roomy, tight = (
+        fitted(digits, features=900, objective=objective, memory=memory, ridge=1e-4, versions=3)
+        for memory in (1.0, 0.02)
+    )
+    np.testing.assert_allclose(
+        roomy.decision_function(digits[2]), tight.decision_function(digits[2]), atol=2e-3
+    )
+
+
+def test_a_progress_call_hears_of_every_example(digits):
+    heard = []
+    model = AugmentedKernelClassifier(features=64, device="cpu")
+    model.fit(*digits[:2], progress=lambda done, total: heard.append((done, total)))
+    assert heard[-1] == (600, 600)
+
+
+def test_the_regressor_learns_several_outputs(digits):
+    X, _, X_new, _ = digits
+    targets = np.stack([X.sum(1), 1000 * X[:, 20]], 1)
+    model = AugmentedKernelRegressor(features=512, device="cpu").fit(X, targets)
+    assert model.predict(X_new).shape == (len(X_new), 2)
+    assert model.score(X, targets) > 0.95
+    assert AugmentedKernelRegressor(features=64).fit(X, targets[:, 0]).predict(X).ndim == 1
+
+
+def test_pipelines_grids_clones_and_pickles(digits):
+    X, y, X_new, _ = digits
+    features = AugmentedFourierFeatures("rotation(25)", input_shape=IMAGE, features=128)
+    pipeline = make_pipeline(features, StandardScaler(), RidgeClassifier())
+    assert pipeline.fit(X, y).score(X, y) > 0.9
+    assert len(features.get_feature_names_out()) == 128
+    grid = GridSearchCV(
+        AugmentedKernelClassifier(input_shape=IMAGE, features=128, device="cpu"),
+        {"augmentation": ["identity", "rotation(10)"]},
+        cv=2,
+    )
+    assert grid.fit(X, y).best_params_["augmentation"] in ("identity", "rotation(10)")
+    model = fitted(digits, parse("rotation(25)"))
+    assert clone(model).get_params()["augmentation"] == parse("rotation(25)")
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(X_new), model.predict(X_new))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"loss": "logistic"},
+        {"sampling": "hadamard", "kernel": "matern", "mean": 0.1, "std": 0.5},
+        {"augmentation": "translation(0.1) >> flips", "objective": "exact"},
+        {"augmentation": "noise(0.1)", "objective": "tangent", "mean": [0.2]},
+    ],
+)
+def test_a_saved_model_predicts_the_same(digits, options, tmp_path):
+    model = fitted(digits, **({"features": 128} | options))
+    model.save(tmp_path / "model")
+    again = AugmentedKernelClassifier.load(tmp_path / "model")
+    np.testing.assert_allclose(
+        again.predict_proba(digits[2]), model.predict_proba(digits[2]), atol=1e-5
+    )
+    assert again.get_params() | {"device": 0, "augmentation": 0} == model.get_params() | {
+        "device": 0,
+        "augmentation": 0,
+    }
+    assert again.describe() == model.describe()
+
+
+def test_regressors_and_words_survive_a_file(digits, tmp_path):
+    X, y, X_new, _ = digits
+    model = AugmentedKernelRegressor(features=64, device="cpu").fit(X, X[:, :2])
+    save_model(model, tmp_path / "numbers", about={"kind": "vector"})
+    again = load_model(tmp_path / "numbers", device="cpu")
+    np.testing.assert_allclose(again.predict(X_new), model.predict(X_new))
+    assert about_model(tmp_path / "numbers") == {"kind": "vector"}
+    words = fitted((X, np.array(["even", "odd"])[y % 2]), features=64)
+    words.save(tmp_path / "words")
+    assert list(load_model(tmp_path / "words").classes_) == ["even", "odd"]
+    refused("AugmentedKernelClassifier", AugmentedKernelRegressor.load, tmp_path / "words")
+
+
+def test_damaged_or_changed_files_are_refused_in_one_line(digits, tmp_path):
+    path = tmp_path / "model"
+    fitted(digits, features=64).save(path)
+    whole = path.read_bytes()
+    refused("no model file", load_model, tmp_path / "none")
+    for length in (0, 7, 100, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        refused("damaged or cut short|again", load_model, path)
+    for place in (20, len(whole) // 2, len(whole) - 3):
+        changed = bytearray(whole)
+        changed[place] ^= 1
+        path.write_bytes(bytes(changed))
+        with pytest.raises(AuguryError) as caught:
+            load_model(path)
+        assert "\n" not in str(caught.value)
+    path.write_bytes(pickle.dumps({"weights": 1}))
+    refused("no model file", load_model, path)
+    path.write_bytes(write_tensors({"weights": torch.zeros(2)}))
+    refused("no model of augury", load_model, path)
+
+
+def rewrite(path, change):
+    """Change a model's settings or tensors and sign them anew, as an attacker could."""
+    from safetensors import safe_open
+
+    from augury.kernel.persistence import _digest
+
+    with safe_open(str(path), framework="pt") as file:
+        settings = json.loads(file.metadata()["augury"])
+    tensors = read_tensors(path.read_bytes())
+    change(settings, tensors)
+    text = json.dumps(settings, sort_keys=True)
+    path.write_bytes(write_tensors(tensors, {"augury": text, "digest": _digest(text, tensors)}))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda s, t: s["params"].update(augmentation="sampled(os:getcwd)"), "not allowed"),
+        (lambda s, t: s["params"].update(augmentation="__import__('os')"), "cannot read"),
+        (lambda s, t: s["params"].update(versions=10**9), "versions"),
+        (lambda s, t: s["params"].update(features="many"), "must"),
+        (lambda s, t: s["params"].update(surprise=1), "surprise"),
+        (lambda s, t: s.update(format=99), "update augury"),
+        (lambda s, t: s.update(shape=[1, 9, 9]), "must have"),
+        (lambda s, t: s.update(kind="subprocess"), "KeyError"),
+        (lambda s, t: s.pop("gamma"), "gamma"),
+        (lambda s, t: s.update(classes=[1, 2]), "must have"),
+        (lambda s, t: t.update(weights=torch.zeros(3, 3)), "must have (64, 10)"),
+        (lambda s, t: t.update(bias=t["bias"] * float("nan")), "NaN"),
+        (lambda s, t: t.pop("phi.frequencies"), "phi.frequencies"),
+    ],
+)
+def test_no_change_of_a_file_runs_code_or_breaks_loading(digits, tmp_path, change, words):
+    path = tmp_path / "model"
+    fitted(digits, features=64).save(path)
+    rewrite(path, change)
+    refused(words, load_model, path)
+
+
+def double(x):
+    return 2 * x
+
+
+def test_what_cannot_be_saved_is_said(digits, tmp_path):
+    model = fitted(digits, Sampled(double), features=64)
+    refused("holds code", model.save, tmp_path / "model")
+    refused("not fitted", AugmentedKernelClassifier().save, tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+
+
+def test_bad_input_is_refused_in_one_line(digits):
+    X, y, _, _ = digits
+
+    def fit(X=X, y=y, augmentation="rotation(15)", **options):
+        options = {"input_shape": IMAGE, "features": 64, "device": "cpu"} | options
+        return AugmentedKernelClassifier(augmentation, **options).fit(X, y)
+
+    refused("input_shape=(1, 9, 9)|81|64|one example", fit, input_shape=(1, 9, 9))
+    refused("works on image data|input_shape=", fit, input_shape=None)
+    refused("one class|at least two", fit, y=np.zeros(600))
+    holes = torch.from_numpy(X.copy())
+    holes[3, 5] = float("nan")
+    refused("NaN|example 3", fit, X=holes)
+    refused("NaN|example 3", fit, X=holes.numpy())
+    refused("600 examples and y 5", fit, y=y[:5])
+    refused("10,000,000,000 features|would fit|memory=", fit, features=10**10, memory=1.0)
+    refused("even", fit, features=63)
+    refused("objective|zeroth", fit, objective="zeroth")
+    refused("loss|hinge", fit, loss="hinge")
+    refused("tangent|quadratic", fit, loss="logistic", objective="tangent")
+    refused("prediction", fit, prediction="both")
+    refused("precision|bfloat16", fit, precision="float8")
+    refused("an augmentation is a spec|NoneType", fit, augmentation=None)
+    refused("ridge", fit, ridge=-1.0)
+    refused("no family is called", fit, augmentation="rotate(15)")
+    refused("expecting 64 features", fit().predict, torch.zeros(2, 10))
+    refused("two dimensions", fit().predict, torch.zeros(5))
+    regressor = AugmentedKernelRegressor(features=64)
+    refused("600 examples and y 5", regressor.fit, X, y[:5])
+    features = AugmentedFourierFeatures(features=64)
+    refused("600 examples and y 5", features.fit, X, y[:5])

@@ -1,0 +1,102 @@
+"""A run that is killed and started again ends in the same page."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from augury_paper import make_page
+
+# Tiny, and on the embedded digits alone, so that it runs anywhere in seconds; all experiments are
+# killed by benchmarks/reproduce_kill.py.
+SCRIPT = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+import torch
+torch.set_num_threads(1)
+from augury_paper import QUICK, reproduce
+settings = replace(QUICK, trials=2, examples=80, tests=40)
+out = Path(sys.argv[1])
+outcome = reproduce(
+    ("chain",), out=out, settings=settings, data=out, device="cpu",
+    progress=lambda done, total, now: print(done, flush=True),
+)
+sys.exit(len(outcome.failed))
+"""
+
+
+def timeless(value: Any) -> Any:
+    """Give results with all measured times set to one second."""
+    if isinstance(value, dict):
+        return {
+            key: _ones(item) if "seconds" in key else timeless(item) for key, item in value.items()
+        }
+    return [timeless(item) for item in value] if isinstance(value, list) else value
+
+
+def _ones(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _ones(item) for key, item in value.items()}
+    return [_ones(item) for item in value] if isinstance(value, list) else 1.0
+
+
+def _start(out: Path) -> subprocess.Popen[str]:
+    out.mkdir(exist_ok=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(out)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _finish(out: Path) -> list[str]:
+    lines, errors = (run := _start(out)).communicate()
+    assert run.returncode == 0, errors
+    return lines.splitlines()
+
+
+def _kill(out: Path, ticks: int, pause: float) -> bool:
+    """Kill a run after some ticks and a pause; whether it had got that far."""
+    run = _start(out)
+    assert run.stdout is not None
+    assert run.stderr is not None
+    seen = 0
+    for _ in run.stdout:
+        seen += 1
+        if seen == ticks:
+            time.sleep(pause)
+            run.kill()
+            break
+    run.wait()
+    run.stdout.close()
+    run.stderr.close()
+    return seen == ticks
+
+
+def test_killed_runs_end_in_the_same_page(tmp_path: Path) -> None:
+    whole = _finish(tmp_path / "whole")
+    chance, out = random.Random(0), tmp_path / "killed"
+    for _ in range(3):
+        _kill(out, chance.randrange(4, 9), chance.uniform(0, 0.5))  # the first cell takes four
+    assert list((out / "cells").rglob("*.json")), "no kill came after a finished cell"
+    rest = _finish(out)
+    assert len(rest) < len(whole)  # something had been kept
+    first, second = (
+        timeless(json.loads((tmp_path / name / "results.json").read_text()))
+        for name in ("whole", "killed")
+    )
+    assert first == second
+    assert make_page(first) == make_page(second)
+    assert (out / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_times_are_all_that_is_taken_out() -> None:
+    found = timeless({"seconds": {"a": 3}, "x": [{"step_seconds": [1, 2], "b": 2}]})
+    assert found == {"seconds": {"a": 1.0}, "x": [{"step_seconds": [1.0, 1.0], "b": 2}]}

@@ -1,0 +1,203 @@
+"""Table 1: its two solvers on a few digits, and what its section says of any results."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+
+from augury._base.rng import Rng
+from augury.augmentations import parse
+from augury.data.dataset import Dataset
+from augury.features.orbit import Orbit
+from augury.kernel.solvers import descend
+from augury.objectives import exact, multinomial
+from augury_paper.cells import Bench, Images
+from augury_paper.settings import PAPER, QUICK
+from augury_paper.table1 import cells, descent, section
+from augury_paper.table1.closed import classifier
+from augury_paper.table1.tasks import TASKS, turned
+
+CPU = torch.device("cpu")
+SMALL = replace(
+    QUICK, trials=2, features=64, batch=32, epochs=2, versions=3, datasets=("mnist", "mammograms")
+)
+
+
+def digits(count=150):
+    found = load_digits()
+    x = torch.from_numpy(found.images[:count] * 15.9).to(torch.uint8).unsqueeze(1)
+    y = torch.from_numpy(found.target[:count]).long()
+    return Dataset(x, y, tuple(map(str, range(10))))
+
+
+def bench(ticks=None):
+    images = Images(digits(), digits(40))
+    heard = (lambda share, words: None) if ticks is None else lambda share, _: ticks.append(share)
+    return Bench(CPU, lambda name: images, heard)
+
+
+def planned(settings=SMALL):
+    return {cell.name: cell for cell in cells(settings)}
+
+
+def test_cells_plan_the_whole_table_as_json():
+    plan = planned(PAPER)
+    assert len(plan) == 3 * (3 + 4)
+    assert plan["cifar10-traditional-descent"].dataset == "cifar10"
+    json.dumps([cell.setting for cell in plan.values()])
+    faster = {name: cell.setting for name, cell in planned(replace(PAPER, rate=0.1)).items()}
+    for name, cell in plan.items():  # the closed form knows no rate, so nothing is done again
+        assert (cell.setting == faster[name]) == name.endswith("closed")
+
+
+def test_every_cell_gives_an_entry_a_trial_and_the_same_twice():
+    for cell in planned().values():
+        ticks: list[float] = []
+        first, again = cell.run(bench(ticks)), cell.run(bench())
+        assert len(first["accuracy"]) == len(first["seconds"]) == 2
+        assert all(0.1 < value <= 1 for value in first["accuracy"])
+        for name in [name for name in first if "seconds" in name]:
+            assert min(*first.pop(name), *again.pop(name)) > 0
+        assert json.dumps(first) == json.dumps(again)
+        assert 0 <= min(ticks) <= max(ticks) <= 1
+
+
+def test_heads_trained_together_are_those_trained_alone():
+    """Beside the library's own descent: the exact objective over kept versions."""
+    train, n = digits(50), 3
+    settings = replace(SMALL, batch=50)  # whole batches: their order changes nothing
+    features = torch.randn(50, n, 64, generator=torch.Generator().manual_seed(0))
+
+    def make(index):
+        return features[index].flatten(1, 2)
+
+    weight, bias = descent.descend_together(make, train, [4, 9], n, settings, CPU)
+    head = nn.Linear(64, 10)
+    nn.init.zeros_(head.weight)
+    nn.init.zeros_(head.bias)
+    descend(
+        head,
+        lambda index: Orbit(features[index].transpose(0, 1), torch.full((n,), 1 / n)),
+        train.y,
+        exact,
+        multinomial,
+        rate=settings.rate,
+        batch=50,
+        epochs=settings.epochs,
+    )
+    for k in range(2):
+        torch.testing.assert_close(weight[k].mT, head.weight.detach(), atol=1e-5, rtol=1e-4)
+        torch.testing.assert_close(bias[k, 0], head.bias.detach(), atol=1e-5, rtol=1e-4)
+
+
+def test_trials_that_do_not_fit_together_train_in_turn(monkeypatch):
+    cell = planned()["mnist-augmented-descent"]
+    together = cell.run(bench())
+    monkeypatch.setattr(descent, "available_bytes", lambda device: 1)
+    assert cell.run(bench())["accuracy"] == together["accuracy"]
+
+
+def test_the_traditional_baseline_is_ridge_regression_on_transformed_images():
+    data, ridge, n = digits(), 1e-3, 3
+    model = classifier(
+        "traditional", "mnist", SMALL, gamma=0.05, ridge=ridge, precision="float64", device="cpu"
+    ).fit(data.x, data.y)
+    x = data.x.double() / 255
+    versions = parse("rotation(15)").views(x, n, Rng(0, torch.arange(len(x))))
+    omega = model._psi.phi.frequencies
+
+    def phi(x):
+        phase = x.flatten(1) @ omega.mT
+        return torch.cat([phase.cos(), phase.sin()], 1) / np.sqrt(32)
+
+    rows = phi(versions.flatten(0, 1))
+    target = data.targets()
+    centred = (target - target.mean(0)).repeat(n, 1)
+    gram = rows.mT @ rows / len(rows) + ridge * torch.eye(64, dtype=torch.float64)
+    weights = torch.linalg.solve(gram, rows.mT @ centred / len(rows))
+    expected = phi(x) @ weights + target.mean(0)  # new images are taken as they are
+    np.testing.assert_allclose(model.decision_function(data.x), expected.numpy(), atol=1e-8)
+
+
+def test_test_images_are_turned_in_one_way_and_stay_bytes():
+    test = digits(20)
+    once, again = turned(test, "rotation(15)"), turned(test, "rotation(15)")
+    assert once.x.dtype == torch.uint8
+    assert torch.equal(once.x, again.x)
+    assert not torch.equal(once.x, test.x)
+    assert turned(test, TASKS["mammograms"].turn) is test
+
+
+def results(none=0.9, traditional=0.92, augmented=0.915, seconds=(1.0, 8.0, 2.0), solver="descent"):
+    ways = zip(("none", "traditional", "augmented"), seconds, strict=True)
+    means = {"none": none, "traditional": traditional, "augmented": augmented}
+    return {
+        f"mnist-{way}-{solver}": {"accuracy": [means[way]] * 2, "seconds": [time] * 2}
+        for way, time in ways
+    }
+
+
+@pytest.mark.parametrize(
+    ("found", "verdicts"),
+    [
+        (results(), ["holds"] * 3),
+        (results(none=0.91, augmented=0.912), ["holds weaker", "holds weaker", "holds"]),
+        (results(traditional=0.89), ["does not hold", "could not be checked", "holds"]),
+        (results(augmented=0.89), ["holds", "does not hold", "holds"]),
+        (results(seconds=(1, 3, 2)), ["holds", "holds", "holds weaker"]),
+        (results(seconds=(1, 1, 2)), ["holds", "holds", "does not hold"]),
+        ({}, ["could not be checked"] * 3),
+    ],
+)
+def test_verdicts_follow_a_rule(found, verdicts):
+    made = section(found, replace(SMALL, datasets=("mnist",)))
+    assert [claim.verdict for claim in made.claims[:3]] == verdicts
+    assert [claim.verdict for claim in made.claims[3:]] == ["could not be checked"] * 3
+
+
+def test_both_solvers_are_judged():
+    found = results(augmented=0.89) | results(solver="closed")
+    made = section(found, replace(SMALL, datasets=("mnist",)))
+    assert [claim.verdict for claim in made.claims[1::3]] == ["does not hold", "holds"]
+
+
+def test_the_section_shows_what_there_is():
+    made = section(results(), SMALL)
+    assert [claim.verdict for claim in made.claims[3:]] == ["could not be checked"] * 9
+    printed = made.tables[-1]
+    assert printed.rows[1][:3] == ("traditional augmentation", "97.6 ± 0.2", "220 s")
+    measured = made.tables[0]
+    assert measured.rows[2] == ("augmented features", "91.50 ± 0.00", "2 s", "–", "–")
+    assert len({len(row) for table in made.tables for row in table.rows}) == 1
+    assert made.plots[0].series[0].names[0] == "no augmentation"
+    assert section({}, SMALL).plots == ()
+
+
+def test_a_gain_that_may_be_none_is_not_judged():
+    found = results()
+    found["mnist-traditional-descent"]["accuracy"] = [0.85, 0.99]
+    claims = section(found, replace(SMALL, datasets=("mnist",))).claims
+    assert [c.verdict for c in claims[:3]] == ["could not be checked"] * 2 + ["holds"]
+    assert "none to keep" in claims[1].ours
+
+
+def test_times_of_two_machines_are_not_compared():
+    found = results()
+    for k, way in enumerate(("none", "traditional", "augmented")):
+        found[f"mnist-{way}-descent"]["machine"] = f"machine {k // 2}"
+    claims = section(found, replace(SMALL, datasets=("mnist",))).claims
+    assert [claim.verdict for claim in claims[:3]] == ["holds", "holds", "could not be checked"]
+
+
+def test_shares_and_times_have_their_spread():
+    found = results()
+    found["mnist-augmented-descent"] |= {"accuracy": [0.911, 0.919], "seconds": [1.0, 3.0]}
+    claims = section(found, replace(SMALL, datasets=("mnist",))).claims
+    assert claims[1].ours == "75 ± 20 %"
+    assert " ± " in claims[2].ours

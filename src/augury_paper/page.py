@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
+from augury._base.text import listed
 from augury.report.page import render_page
-from augury.report.words import count, duration, listed
+from augury.report.words import count, duration
 from augury_paper.plots import draw
 from augury_paper.section import Difference, Section, Verdict
 
@@ -79,7 +80,7 @@ def lead(verdicts: Sequence[str]) -> str:
         number = verdicts.count(verdict)
         if number:
             parts.append(f"{number} {one if number == 1 else many}")
-    return f"Of {count(len(verdicts), 'claim')}, {listed(parts)}."
+    return f"Of {count(len(verdicts), 'claim')}, {listed(parts, 4)}."
 
 
 def _tally(section: Section) -> tuple[Section, list[int]]:

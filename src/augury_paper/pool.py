@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from augury._base.pixels import to_bytes
 from augury._base.rng import Rng
 from augury.augmentations import Augmentation
 from augury.data.dataset import Dataset
@@ -36,7 +37,7 @@ class Pool:
         for index in torch.arange(len(data)).split(2048):
             x = data.batch(index, device, torch.float32)
             versions, weights = augmentation.versions(x, n, Rng(0, index.to(device)))
-            parts.append((versions.clamp(0, 1) * 255).round().to(torch.uint8))
+            parts.append(to_bytes(versions))
         classes = len(data.classes or ())
         return cls(data.x.to(device), data.y.to(device), torch.cat(parts, 1), weights, classes)
 

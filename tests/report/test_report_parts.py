@@ -21,7 +21,7 @@ from augury.report.charts import ranked_figure
 from augury.report.heat import heat_map
 from augury.report.intervals import Interval, interval_chart
 from augury.report.pictures import image, strips
-from augury.report.words import Unit, duration, listed
+from augury.report.words import Unit, duration
 from augury.results.ranking import Gallery
 
 # Words
@@ -51,9 +51,6 @@ def test_an_interval_shows_on_which_side_of_zero_it_ends() -> None:
 
 def test_small_words() -> None:
     assert [duration(s) for s in (0.43, 41.2, 125)] == ["0.4 s", "41 s", "2 min 5 s"]
-    assert listed(["a"]) == "a"
-    assert listed(["a", "b", "c"]) == "a, b and c"
-    assert listed(list("abcdef"), 4) == "a, b, c, d and 2 more"
 
 
 # Charts

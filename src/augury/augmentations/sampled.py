@@ -20,6 +20,7 @@ from PIL import Image
 from torch import Tensor
 
 from augury._base.errors import AuguryError
+from augury._base.pixels import to_bytes
 from augury._base.rng import Rng
 from augury.augmentations.base import Augmentation
 
@@ -166,7 +167,7 @@ def _to_array(x: Tensor) -> np.ndarray:
 def _to_pil(x: Tensor) -> Image.Image:
     if x.dim() != 3:
         raise AuguryError(f"a PIL function takes images, and an example has shape {tuple(x.shape)}")
-    array = (_to_array(x) * 255).round().clip(0, 255).astype(np.uint8)
+    array = _to_array(to_bytes(x))
     return Image.fromarray(array.squeeze(-1) if array.shape[-1] == 1 else array)
 
 

@@ -12,12 +12,12 @@ The grammar, loosest first, binds as Python does::
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import re
 from collections.abc import Callable
 from typing import Any
 
 from augury._base.errors import AuguryError
+from augury._base.text import did_you_mean
 from augury.augmentations import pixels, signals, warps
 from augury.augmentations.base import Augmentation, number
 from augury.augmentations.chain import read_chain
@@ -230,7 +230,6 @@ SPECIAL: dict[str, Callable[[_Parser], Augmentation]] = {"chain": read_chain, "s
 
 
 def _unknown(name: str) -> str:
-    near = difflib.get_close_matches(name.lower(), [*FAMILIES, *SPECIAL], n=1, cutoff=0.5)
-    hint = f"; did you mean {near[0]}?" if near else "."
+    hint = did_you_mean(name, [*FAMILIES, *SPECIAL], 0.5) or "."
     known = ", ".join(signature(family) for family in FAMILIES.values())
     return f"no family is called {name!r}{hint} The families: {known}"

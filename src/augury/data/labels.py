@@ -10,7 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from augury._base.errors import AuguryError
-from augury.data.messages import listed
+from augury._base.text import listed
 
 _MOST_FLOAT_CLASSES = 100
 

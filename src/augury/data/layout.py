@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from augury._base.errors import AuguryError
-from augury.data.messages import cause
+from augury._base.text import cause
 
 KINDS = ("image", "series", "vector")
 _CHANNELS = (1, 3, 4)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from augury._base.errors import AuguryError
-from augury.data.messages import flat
+from augury._base.text import flat
 
 MOST_BYTES = 16 << 30
 """The largest array that is read into memory."""

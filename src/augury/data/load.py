@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from augury._base.errors import AuguryError
+from augury._base.text import cause, did_you_mean, flat, listed
 from augury.data.dataset import Dataset
-from augury.data.messages import cause, flat, listed, nearest
 from augury.data.readers.arrays import as_dataset
 from augury.data.readers.cifar import is_cifar, read_cifar
 from augury.data.readers.embedded import EMBEDDED, read_embedded
@@ -195,9 +195,10 @@ def _missing(path: Path) -> AuguryError:
     folder = path.parent
     beside = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []
     if path.suffix or len(path.parts) > 1:
-        hint = nearest(path.name, beside) or "; check the path"
+        hint = did_you_mean(path.name, beside) or "; check the path"
         return AuguryError(f"there is no file or folder {flat(path)}{hint}")
+    hint = did_you_mean(path.name, [*EMBEDDED, *beside]) or ";"
     return AuguryError(
-        f"unknown data {path.name!r}{nearest(path.name, [*EMBEDDED, *beside]) or ';'} Expected an "
+        f"unknown data {path.name!r}{hint} Expected an "
         f"embedded name ({listed(EMBEDDED)}) or the path of {_FORMATS}"
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from augury._base.errors import AuguryError
+from augury._base.text import nearest
 from augury.features.base import FeatureMap
 
 
@@ -42,7 +42,7 @@ class Layer(FeatureMap):
         modules = dict(model.named_modules())
         if not name or name not in modules:
             known = [m for m in modules if m]
-            near = difflib.get_close_matches(name, known, n=3, cutoff=0.3) or known[:8]
+            near = nearest(name, known, 3, 0.3) or known[:8]
             raise AuguryError(f"the network has no layer {name!r}; near names: {', '.join(near)}")
         self.model = model.eval()
         self.name = name

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from augury._base.devices import resolve_device
 from augury._base.errors import AuguryError
+from augury._base.pixels import to_bytes
 from augury._base.rng import Rng
 from augury.augmentations import (
     Augmentation,
@@ -280,4 +281,4 @@ def _picture(views: Tensor, side: int) -> np.ndarray:
         views = small.unflatten(0, views.shape[:2])
     if views.shape[2] != 3:
         views = views[:, :, :1].expand(-1, -1, 3, -1, -1)
-    return (views.clamp(0, 1) * 255).round().to(torch.uint8).movedim(2, -1).numpy()
+    return to_bytes(views).movedim(2, -1).numpy()

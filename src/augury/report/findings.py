@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury.report.words import Unit, count, listed
+from augury._base.text import listed
+from augury.report.words import Unit, count
 
 if TYPE_CHECKING:
     from augury.results.ranking import Ranking, Row
@@ -55,7 +56,7 @@ def _hurt(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
     for row in ranking.rows:
         lost = [f"class {name} ({unit.signed(gain)})" for name, gain in hurt_classes(row)]
         if lost:
-            evidence.append(f"{row.augmentation} ({unit.signed(row.gain)}) hurts {listed(lost)}")
+            evidence.append(f"{row.augmentation} ({unit.signed(row.gain)}) hurts {listed(lost, 4)}")
     if evidence:
         number, said = len(evidence), "Helps on the whole, but hurts a class"
         if number > 1:
@@ -155,7 +156,7 @@ def _narrow(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
             "A006",
             "info",
             "The lead is narrow",
-            (f"the interval of {best.augmentation} overlaps with that of {listed(names)}",),
+            (f"the interval of {best.augmentation} overlaps with that of {listed(names, 4)}",),
             "Choose among them by what you know of the data, or use more examples. The intervals "
             "are of the gain over no augmentation, so an overlap is only a rough sign.",
         )

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from augury._base.text import listed
 from augury.report.heat import LEVELS, HeatMap, heat_map
 from augury.report.intervals import Chart, Interval, interval_chart
 from augury.report.markdown import block, code, escape, table
 from augury.report.page import render_page
-from augury.report.words import INTERVAL, count, duration, listed
+from augury.report.words import INTERVAL, count, duration
 
 if TYPE_CHECKING:
     from augury.results.invariance import Cell, Profile
@@ -74,7 +75,7 @@ def _compared(profile: Profile) -> str:
         f"{profile.model} is more invariant than {profile.against} in {len(known) - len(worse)} of "
         f"{count(len(known), 'case')} (a layer under an augmentation)"
     )
-    return f"{text}; not in {listed(worse)}." if worse else f"{text}."
+    return f"{text}; not in {listed(worse, 4)}." if worse else f"{text}."
 
 
 def say(value: float | None) -> str:

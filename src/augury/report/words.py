@@ -79,13 +79,6 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
-def listed(items: list[str], most: int = 4) -> str:
-    """Join names: ``a, b and c``; past `most`, ``a, b, c, d and 3 more``."""
-    if len(items) > most:
-        items = [*items[:most], f"{len(items) - most} more"]
-    return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
-
-
 def duration(seconds: float) -> str:
     """Write a time: ``0.4 s``, ``41 s``, ``2 min 5 s``."""
     if seconds < 10:

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from augury._base.devices import tensor_cores
+from augury._base.pixels import to_bytes
 from augury._base.rng import Rng
 from augury.augmentations.base import Augmentation
 from augury.data.dataset import Dataset
@@ -46,7 +47,7 @@ class Versions:
             x = self.originals[part].float() / 255
             rng = Rng(0, part + self.epochs * len(self.x))
             version = self.augmentation.views(x, 1, rng)[0]
-            self.x[part] = (version.clamp(0, 1) * 255).round().byte()
+            self.x[part] = to_bytes(version)
         self.epochs += 1
 
     def __getitem__(self, index: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from augury._base.pixels import to_bytes
 from augury._base.rng import Rng
 from augury.augmentations import Augmentation, identity, parse
 from augury.data.dataset import Dataset
@@ -183,7 +184,7 @@ def _draw(augmentation: Augmentation, data: Dataset, seed: int, epoch: int, imag
         x = data.batch(index, images.device, torch.float32)
         rng = Rng(seed, index.to(images.device) + epoch * len(data))
         version = augmentation.views(x, 1, rng)[0]
-        images[index[0] : index[-1] + 1] = (version.clamp(0, 1) * 255).round().to(torch.uint8)
+        images[index[0] : index[-1] + 1] = to_bytes(version)
 
 
 @torch.no_grad()

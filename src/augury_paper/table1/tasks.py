@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from augury._base.pixels import to_bytes
 from augury._base.rng import Rng
 from augury.augmentations import parse
 from augury.data.dataset import Dataset
@@ -66,7 +67,7 @@ def turned(test: Dataset, turn: str) -> Dataset:
         parts.append(augmentation.views(x, 1, Rng(_TEST_SEED, index)).squeeze(0))
     x = torch.cat(parts)
     if test.x.dtype == torch.uint8:
-        x = (255 * x).round().to(torch.uint8)
+        x = to_bytes(x)
     return replace(test, x=x)
 
 

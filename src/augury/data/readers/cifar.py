@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from augury._base.errors import AuguryError
-from augury.data.messages import flat
+from augury._base.text import flat
 from augury.data.readers.plain_pickle import read_pickle
 from augury.data.readers.source import Source
 

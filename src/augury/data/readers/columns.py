@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury._base.errors import AuguryError
-from augury.data.messages import flat, listed
+from augury._base.text import flat, listed
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from augury._base.errors import AuguryError
+from augury._base.text import flat, listed
 from augury.data.labels import encode
 from augury.data.limits import check_bytes
-from augury.data.messages import flat, listed
 from augury.data.readers.images import EXTENSIONS, Header, Unreadable, decode, read_header
 from augury.data.readers.source import Source
 from augury.data.sampling import choose, sample_note

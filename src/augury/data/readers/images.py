@@ -12,8 +12,8 @@ from typing import IO
 import numpy as np
 from PIL import Image
 
+from augury._base.text import cause
 from augury.data.limits import MOST_PIXELS
-from augury.data.messages import cause
 from augury.data.readers.pictures import ALPHA_MODES, is_grey, to_pixels
 
 EXTENSIONS = (

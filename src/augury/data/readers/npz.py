@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from augury._base.errors import AuguryError
+from augury._base.text import cause, flat, listed
 from augury.data.limits import check_bytes
-from augury.data.messages import cause, flat, listed
 from augury.data.readers.source import Source
 
 # Names that are looked for, best first, whatever their case.

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from augury._base.errors import AuguryError
-from augury.data.messages import cause, flat
+from augury._base.text import cause, flat
 
 
 class _Dtype:

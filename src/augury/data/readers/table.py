@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury._base.errors import AuguryError
+from augury._base.text import cause, did_you_mean, flat, listed
 from augury.data.limits import check_bytes
-from augury.data.messages import cause, flat, listed, nearest
 from augury.data.readers.columns import column_of, features_of, same_features
 from augury.data.readers.source import Source
 
@@ -39,7 +39,7 @@ def read_table(path: Path, label: str | None, like: Mapping[str, Any] | None = N
         )
     elif label not in columns:
         raise AuguryError(
-            f"{flat(path)} has no column {label!r}{nearest(label, columns) or ';'} "
+            f"{flat(path)} has no column {label!r}{did_you_mean(label, columns) or ';'} "
             f"its columns are {listed(columns, 12)}"
         )
     y = None

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from augury._base.devices import has_bfloat16
 from augury._base.errors import AuguryError
+from augury._base.pixels import to_bytes
 from augury._base.rng import Rng
 from augury.augmentations.base import Augmentation
 from augury.data.dataset import Dataset
@@ -194,7 +195,7 @@ def _versions(
         for k, candidate in enumerate(candidates):
             views = _shrink(candidate.views(x, count, rng).flatten(0, 1), shape)
             if pixels:
-                views = (views.clamp(0, 1) * 255).round().to(torch.uint8)
+                views = to_bytes(views)
             pool[:, rows, k] = views.unflatten(0, (count, -1))
     return pool.unflatten(1, (len(folds), -1))
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from typing import Any
 
 from torch import nn
 
 from augury._base.errors import AuguryError
+from augury._base.text import nearest
 
 INPUT = "input"
 """The name of the place before the first layer."""
@@ -22,7 +22,7 @@ def find_layer(model: nn.Module, name: str) -> nn.Module:
     if name and name in modules:
         return modules[name]
     known = [m for m in modules if m]
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.3) or [INPUT, *known[:8]]
+    near = nearest(name, known, 3, 0.3) or [INPUT, *known[:8]]
     raise AuguryError(f"the network has no layer {name!r}; near names: {', '.join(near)}")
 
 

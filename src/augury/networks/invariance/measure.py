@@ -15,9 +15,9 @@ from torch import Tensor, nn
 
 from augury._base.errors import AuguryError
 from augury._base.rng import Rng
+from augury._base.text import cause
 from augury.augmentations import Augmentation, parse
 from augury.data import Dataset
-from augury.data.messages import cause
 from augury.features.orbit import Orbit
 from augury.networks.averaging.layers import INPUT, find_layer
 from augury.networks.invariance.statistic import Invariance

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from augury._base.errors import AuguryError
+from augury._base.text import cause, did_you_mean
 from augury.augmentations.sampled import blame, load_object
-from augury.data.messages import cause, nearest
 
 
 def load_network(
@@ -72,7 +72,7 @@ def _timm(name: str, shape: tuple[int, ...], pretrained: bool) -> nn.Module:
             f"be imported ({cause(error)}); pip install timm, or give module:function"
         ) from None
     if not timm.is_model(name):
-        hint = nearest(name, timm.list_models()) or "; see timm.list_models()"
+        hint = did_you_mean(name, timm.list_models()) or "; see timm.list_models()"
         raise AuguryError(f"timm has no model {name!r}{hint}")
     model = timm.create_model(name, pretrained=pretrained, in_chans=shape[0])
     config = getattr(model, "pretrained_cfg", {})

@@ -9,6 +9,9 @@ import torch
 
 from augury._base.errors import AuguryError
 
+HALF_FLOATS = (torch.float16, torch.bfloat16)
+"""Types of 16 bits, whose sums are taken in float32."""
+
 
 def resolve_device(device: str | torch.device) -> torch.device:
     """Turn ``"auto"`` into what there is; a missing CUDA is said."""

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from scipy.special import stdtrit
 from torch import Tensor, nn
 
 from augury._base.devices import resolve_device
@@ -36,6 +35,7 @@ from augury.features import (
 from augury.forecasting.scores import SCORES, Setting
 from augury.results.ranking import Baseline, Gallery, Ranking, Row
 from augury.statistics.base import Estimate
+from augury.statistics.jackknife import jackknife
 
 FEATURES: dict[str, Callable[[int], FeatureMap]] = {
     "fourier": lambda seed: FourierFeatures(1024, seed=seed),
@@ -152,7 +152,7 @@ def rank(
     base, *found = scorer.evaluate_all([identity(), *candidates])
     rows = [_row(a, e, base, data) for a, e in zip(candidates, found, strict=True)]
     rows.sort(key=lambda row: -row.gain)
-    half = _half_width(base.replicates)
+    half = jackknife(base.value, base.replicates).half
     return Ranking(
         rows=tuple(rows),
         baseline=Baseline(base.value, base.value - half, base.value + half),
@@ -209,7 +209,7 @@ def _fit(features: str | FeatureMap, data: Dataset, device: torch.device, seed: 
 
 def _row(candidate: Augmentation, found: Estimate, base: Estimate, data: Dataset) -> Row:
     gain = found.value - base.value
-    half = math.hypot(_half_width(found.replicates - base.replicates), 1.96 * found.doubt)
+    half = math.hypot(jackknife(gain, found.replicates - base.replicates).half, 1.96 * found.doubt)
     low, high = gain - half, gain + half
     verdict = "helps" if low > 0 else "hurts" if high < 0 else "can't tell"
     named: dict[str, float] = {}
@@ -222,14 +222,6 @@ def _row(candidate: Augmentation, found: Estimate, base: Estimate, data: Dataset
         magnitude=magnitude,
         strongest=isinstance(candidate, Family) and magnitude == candidate.strongest,
     )  # fmt: skip
-
-
-def _half_width(replicates: Tensor) -> float:
-    """Half of a 95 % interval from leave-one-group-out values (the jackknife)."""
-    groups = len(replicates)
-    deviation = replicates.double() - replicates.double().mean()
-    error = math.sqrt((groups - 1) / groups * float(deviation.square().sum()))
-    return float(stdtrit(groups - 1, 0.975)) * error
 
 
 class _Progress:

@@ -24,7 +24,7 @@ from augury.kernel.parameters import check_numbers
 from augury.kernel.saved import Saved
 from augury.kernel.solvers import (
     Batches,
-    Ridge,
+    RidgeSolution,
     RoughProducts,
     check_fits,
     minimise,
@@ -165,7 +165,7 @@ class KernelModel(Saved, BaseEstimator):
         return Orbit.of(psi.phi, psi.augmentation, examples, self.versions, rng), None
 
     @torch.no_grad()
-    def _solve_quadratic(self, x: Tensor, y: Tensor, progress: Progress) -> Ridge:
+    def _solve_quadratic(self, x: Tensor, y: Tensor, progress: Progress) -> RidgeSolution:
         found = None
         with contextlib.suppress(RoughProducts):  # tensor cores round too much for a λ so small
             found = self._solve_ridge(x, y, progress, short=self.precision in _SHORT)
@@ -180,7 +180,9 @@ class KernelModel(Saved, BaseEstimator):
         self._weights = found.weights
         return found
 
-    def _solve_ridge(self, x: Tensor, y: Tensor, progress: Progress, *, short: bool) -> Ridge:
+    def _solve_ridge(
+        self, x: Tensor, y: Tensor, progress: Progress, *, short: bool
+    ) -> RidgeSolution:
         with tensor_cores(short):
             batches = self._batches(x, y, progress)
             return solve_ridge(

@@ -2,5 +2,20 @@
 
 from augury.statistics.alignment import Alignment
 from augury.statistics.base import Estimate, Statistic, group_of
+from augury.statistics.heldout import HeldOut
+from augury.statistics.jackknife import Interval, jackknife
+from augury.statistics.ridge import RidgeRisk
+from augury.statistics.temperature import calibrated_log_loss, fit_scale
 
-__all__ = ["Alignment", "Estimate", "Statistic", "group_of"]
+__all__ = [
+    "Alignment",
+    "Estimate",
+    "HeldOut",
+    "Interval",
+    "RidgeRisk",
+    "Statistic",
+    "calibrated_log_loss",
+    "fit_scale",
+    "group_of",
+    "jackknife",
+]

@@ -11,9 +11,8 @@ from torch import Tensor
 
 from augury._base.errors import AuguryError
 from augury.statistics.base import Estimate, group_of
+from augury.statistics.temperature import calibrated_log_loss
 
-_SCALES = (1e-3, 1e4)
-_HALVINGS = 26  # of the scale's logarithm: to 1e-6, so that the loss is right to 1e-12
 _STEP = math.sqrt(10)
 
 
@@ -53,7 +52,7 @@ class HeldOut:
         """Give the loss of each prediction ``(N, C)``: log-loss for classes, else squared error."""
         targets = self.targets.to(predictions)
         if self.classes:
-            return calibrated_log_loss(predictions, targets)
+            return calibrated_log_loss(predictions, targets.argmax(-1))
         return (predictions - targets).square().sum(-1)
 
     def best(self, predict: Callable[[float], Tensor], ratios: Sequence[float]) -> Estimate:
@@ -99,27 +98,3 @@ def folds_of(examples: int, folds: int, device: torch.device) -> list[tuple[Tens
             "give more examples"
         )
     return [(inside.nonzero()[:, 0], outside.nonzero()[:, 0]) for inside, outside in parts]
-
-
-def calibrated_log_loss(predictions: Tensor, targets: Tensor) -> Tensor:
-    """Give −log softmax(s·ŷ)_y of each example, with the one scale s that makes its mean least.
-
-    s is the inverse temperature (Guo et al., 2017). The mean is convex in s, so its derivative
-    E[Σ_c p_c ŷ_c − ŷ_y] changes sign once, and bisection finds where.
-
-    Parameters
-    ----------
-    predictions
-        ``(N, C)``.
-    targets
-        ``(N, C)``, one-hot.
-    """
-    own = (predictions * targets).sum(-1)
-    low, high = (torch.tensor(s, device=own.device, dtype=own.dtype).log() for s in _SCALES)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        expected = ((middle.exp() * predictions).softmax(-1) * predictions).sum(-1)
-        rising = (expected - own).mean() > 0
-        low, high = torch.where(rising, low, middle), torch.where(rising, middle, high)
-    scaled = ((low + high) / 2).exp() * predictions
-    return scaled.logsumexp(-1) - (scaled * targets).sum(-1)

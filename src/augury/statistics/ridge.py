@@ -22,7 +22,7 @@ from augury.statistics.heldout import HeldOut, folds_of
 _MOST_FEATURES = 8192  # (folds, d, d) in float64 is 2.7 GB there
 
 
-class Ridge(Statistic):
+class RidgeRisk(Statistic):
     """Loss of augmented ridge regression on the examples that each fold held out.
 
     A constant feature as large as φ stands for the bias, so nothing is centred and no label leaks

@@ -13,14 +13,13 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from augury.augmentations import parse
 from augury.features import FourierFeatures
 from augury.forecasting.scores.base import Setting
 from augury.forecasting.scores.trial import TrialScore
 from augury.forecasting.training.members import Protocol
-from augury.statistics.alignment import Alignment
+from augury.statistics import Alignment, jackknife
 from augury_paper.alignment.models import frequencies, train_heads, train_lenets
 from augury_paper.cells import Bench, Cell
 from augury_paper.settings import Settings
@@ -103,14 +102,9 @@ def _alignments(
             statistic.update(orbit, targets[index], index)
         found = statistic.result()
         values.append(found.value)
-        errors.append(_jackknife(found.replicates))
+        errors.append(jackknife(found.value, found.replicates).error)
         bench.tick((k + 1) / len(specs), spec)
     return {"gamma": gamma, "specs": list(specs), "alignment": values, "error": errors}
-
-
-def _jackknife(replicates: Tensor) -> float:
-    g = len(replicates)
-    return float(((g - 1) / g * (replicates - replicates.mean()).square().sum()).sqrt())
 
 
 def _trial(

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from augury._base.devices import HALF_FLOATS
 from augury._base.rng import Rng
 from augury.features.orbit import Orbit
 from augury.networks.averaging import Averaging, cut_at
-from augury.networks.averaging.head import SHORT, Rest, to_features
+from augury.networks.averaging.head import Rest, to_features
 from augury.networks.averaging.sketch import Sketch
 from augury.objectives import exact, second_order
 from augury_paper.networks import LAYERS, LeNets, Together
@@ -103,7 +104,7 @@ def _second(
     output = cut.lower(versions.flatten(0, 1))
     features = to_features(output)
     rest = Rest(cut, features is not output, features.dtype)
-    if features.dtype in SHORT:
+    if features.dtype in HALF_FLOATS:
         features = features.float()  # deviations are small differences
     orbit = Orbit(features.unflatten(0, versions.shape[:2]), weights.to(features))
     return second_order(rest.head(x, plain=True), Sketch.combined(orbit, 1, rng), y, _LOSS)
@@ -120,4 +121,4 @@ class _Drawn(Rng):
 
 
 def _float(output: Tensor) -> Tensor:
-    return output.float() if output.dtype in SHORT else output
+    return output.float() if output.dtype in HALF_FLOATS else output

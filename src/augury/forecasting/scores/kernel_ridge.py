@@ -13,7 +13,7 @@ from augury.features.orbit import Orbit
 from augury.forecasting.scores.base import Score, Setting
 from augury.statistics.base import Estimate
 from augury.statistics.heldout import HeldOut, folds_of
-from augury.statistics.ridge import Ridge, solve_positive
+from augury.statistics.ridge import RidgeRisk, solve_positive
 
 _MOST = 5000
 
@@ -95,7 +95,7 @@ def by_features(held_out: HeldOut, folds: int, ratios: tuple[float, ...]) -> Est
     """Find the same from (ΨᵀΨ/n + λI) W = ΨᵀY/n: ``(d, d)``."""
     psi = held_out.features
     share = (psi.shape[1] + 1) / len(psi)  # from K's mean diagonal to that of E[ψψᵀ]
-    statistic = Ridge(held_out, folds=folds, ratios=tuple(ratio * share for ratio in ratios))
+    statistic = RidgeRisk(held_out, folds=folds, ratios=tuple(ratio * share for ratio in ratios))
     index = torch.arange(len(psi))
     statistic.update(Orbit(psi.unsqueeze(0), psi.new_ones(1)), held_out.targets, index)
     return statistic.result()

@@ -11,7 +11,7 @@ from augury.augmentations.base import Augmentation
 from augury.forecasting.scores.base import Score
 from augury.statistics.base import Estimate
 from augury.statistics.heldout import HeldOut
-from augury.statistics.ridge import Ridge
+from augury.statistics.ridge import RidgeRisk
 
 
 class RidgeScore(Score):
@@ -35,7 +35,7 @@ class RidgeScore(Score):
 
     @torch.no_grad()
     def evaluate(self, augmentation: Augmentation) -> Estimate:
-        statistic = Ridge(self._clean, folds=self.folds)
+        statistic = RidgeRisk(self._clean, folds=self.folds)
         targets = self._clean.targets
         for orbit, index in self.setting.orbits(augmentation, self.folds):
             statistic.update(orbit, targets[index], index)

@@ -32,7 +32,7 @@ class RoughProducts(ArithmeticError):
 
 
 @dataclass(frozen=True)
-class Ridge:
+class RidgeSolution:
     """The solution w = (E[φφᵀ] + λI)⁻¹ E[ψyᵀ].
 
     Attributes
@@ -72,7 +72,7 @@ def solve_ridge(
     method: Literal["auto", "cholesky", "krylov"] = "auto",
     raising: bool = True,
     seed: int = 0,
-) -> Ridge:
+) -> RidgeSolution:
     """Minimise E‖wᵀφ(t) − y‖² + λ‖w‖² over all versions of all examples.
 
     For orbits of one version, the averaged features, that is the first-order objective; for whole
@@ -125,13 +125,13 @@ def solve_ridge(
     )
 
 
-def _primal(sums: Sums, ridge: Ridges, dtype: torch.dtype) -> Ridge:
+def _primal(sums: Sums, ridge: Ridges, dtype: torch.dtype) -> RidgeSolution:
     assert sums.gram is not None
     values, vectors = torch.linalg.eigh(sums.gram)
     return _eigen(sums, values, vectors, ridge, dtype)
 
 
-def _dual(batches: Batches, ridge: Ridges) -> Ridge:
+def _dual(batches: Batches, ridge: Ridges) -> RidgeSolution:
     """Take FFᵀ apart in place of FᵀF, for fewer rows than features: Fᵀu/√s for eigenvectors."""
     parts = []
     for block in batches:
@@ -146,7 +146,9 @@ def _dual(batches: Batches, ridge: Ridges) -> Ridge:
     return _eigen(sums, values[some], lifted, ridge, batches.dtype)
 
 
-def _eigen(sums: Sums, values: Tensor, vectors: Tensor, ridge: Ridges, dtype: torch.dtype) -> Ridge:
+def _eigen(
+    sums: Sums, values: Tensor, vectors: Tensor, ridge: Ridges, dtype: torch.dtype
+) -> RidgeSolution:
     """Solve with all eigenvalues known, and the eigenvectors ``(d, k)``."""
     whole = torch.eye(len(values)).to(values)
     space = Subspace(vectors, values.clamp_min(0), whole, whole[:0, :0], 0)
@@ -154,7 +156,7 @@ def _eigen(sums: Sums, values: Tensor, vectors: Tensor, ridge: Ridges, dtype: to
     chosen = spectrum.best_ridge() if ridge == "gcv" else ridge
     weights = (vectors @ spectrum.solve(chosen)).to(dtype)
     space = replace(space, basis=vectors.to(dtype))
-    return Ridge(weights, chosen, _risk(spectrum, chosen), "eigen", space=space)
+    return RidgeSolution(weights, chosen, _risk(spectrum, chosen), "eigen", space=space)
 
 
 class _View:
@@ -196,7 +198,7 @@ def _krylov(
     fallback: bool,
     raising: bool,
     seed: int,
-) -> Ridge:
+) -> RidgeSolution:
     """Choose λ in a Krylov space and solve there; or, if `direct`, solve by Cholesky after it."""
     cross, gram = sums.cross, sums.gram
     generator = torch.Generator().manual_seed(seed)
@@ -234,7 +236,9 @@ def _krylov(
     residual = space.residual(coordinates) / norm
     risk = _risk(spectrum, chosen)
     if not direct and columns is cross and residual <= tol:
-        return Ridge(space.lift(coordinates), chosen, risk, "krylov", residual, space.steps, space)
+        return RidgeSolution(
+            space.lift(coordinates), chosen, risk, "krylov", residual, space.steps, space
+        )
     if fallback or gram is not None:
         whole = sums if gram is not None else accumulate(batches, gram=True)
         return _cholesky(whole, chosen, risk, space, raising=raising)
@@ -249,7 +253,9 @@ def _krylov(
         ConvergenceWarning,
         stacklevel=3,
     )
-    return Ridge(space.lift(coordinates), chosen, risk, "krylov", residual, space.steps, space)
+    return RidgeSolution(
+        space.lift(coordinates), chosen, risk, "krylov", residual, space.steps, space
+    )
 
 
 def _by_gram(gram: Tensor) -> Callable[[Tensor], Tensor]:
@@ -279,7 +285,7 @@ def _by_features(batches: Batches) -> Callable[[Tensor], Tensor]:
 
 def _cholesky(
     sums: Sums, ridge: float, risk: float, space: Subspace | None = None, *, raising: bool
-) -> Ridge:
+) -> RidgeSolution:
     assert sums.gram is not None
     used = ridge
     factor, info = torch.linalg.cholesky_ex(_shifted(sums.gram, used))
@@ -301,7 +307,7 @@ def _cholesky(
         )
         risk = math.nan
     weights = torch.cholesky_solve(sums.cross.to(factor), factor).to(sums.cross)
-    return Ridge(weights, used, risk, "cholesky", space=space)
+    return RidgeSolution(weights, used, risk, "cholesky", space=space)
 
 
 def _shifted(gram: Tensor, ridge: float) -> Tensor:

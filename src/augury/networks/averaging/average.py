@@ -10,12 +10,13 @@ from dataclasses import KW_ONLY, dataclass
 import torch
 from torch import Tensor, nn
 
+from augury._base.devices import HALF_FLOATS
 from augury._base.errors import AuguryError
 from augury._base.rng import Rng
 from augury.augmentations import Augmentation, Nodes, parse
 from augury.augmentations.base import to_device
 from augury.features.orbit import Orbit
-from augury.networks.averaging.head import SHORT, Rest, first, second, to_features
+from augury.networks.averaging.head import Rest, first, second, to_features
 from augury.networks.averaging.layers import INPUT, unwrapped
 from augury.networks.averaging.probe import cut_at
 from augury.networks.averaging.sketch import Sketch, grouped
@@ -190,7 +191,7 @@ class Averaging:
         output = cut.lower(_like(versions.flatten(0, 1), x))
         features = to_features(output)
         rest = Rest(cut, features is not output, features.dtype)
-        if self.order == 2 and features.dtype in SHORT:
+        if self.order == 2 and features.dtype in HALF_FLOATS:
             features = features.float()  # deviations are small differences
         weights = weights.to(features)
         orbit = Orbit(features.unflatten(0, versions.shape[:2]), weights)
@@ -248,7 +249,7 @@ def _mean_version(augmentation: Augmentation, x: Tensor, n: int) -> Tensor | Non
     One product in place of n versions and their mean.
     """
     shape = tuple(x.shape[1:])
-    if not augmentation.linear or math.prod(shape) > _SMALL or x.dtype in SHORT:
+    if not augmentation.linear or math.prod(shape) > _SMALL or x.dtype in HALF_FLOATS:
         return None
     augmentation.check(shape)
     matrix = _mean_map(augmentation, n, shape, x.dtype, x.device)

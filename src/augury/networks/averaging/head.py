@@ -11,14 +11,13 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from augury._base.devices import HALF_FLOATS
 from augury._base.errors import AuguryError
 from augury.features.orbit import Orbit
 from augury.networks.averaging.cut import Cut
 from augury.networks.averaging.norms import Statistics
 from augury.objectives import Loss, first_order, variance_term
 from augury.objectives.objectives import Curvature
-
-SHORT = (torch.float16, torch.bfloat16)
 
 
 def to_features(output: Tensor) -> Tensor:
@@ -49,7 +48,7 @@ class Rest:
                 f"the network gives a {type(output).__name__}, not a tensor; wrap it in a module "
                 "whose forward gives the outputs alone"
             )
-        return output.float() if output.dtype in SHORT else output
+        return output.float() if output.dtype in HALF_FLOATS else output
 
 
 def first(rest: Rest, orbit: Orbit, x: Tensor, y: Tensor, loss: Loss) -> Tensor:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from augury._base.devices import HALF_FLOATS
 from augury._base.errors import AuguryError
 from augury.networks.averaging.calls import replaced
 
@@ -61,7 +62,9 @@ def _noting(norm: _BatchNorm, seen: list[tuple[Tensor, Tensor]]) -> Callable[...
 
     def forward(x: Tensor) -> Tensor:
         over = [d for d in range(x.dim()) if d != 1]
-        variance, mean = torch.var_mean(x.float() if _short(x) else x, over, correction=0)
+        variance, mean = torch.var_mean(
+            x.float() if x.dtype in HALF_FLOATS else x, over, correction=0
+        )
         seen.append((mean, variance))
         return real(x)
 
@@ -80,7 +83,3 @@ def _holding(norm: _BatchNorm, seen: list[tuple[Tensor, Tensor]]) -> Callable[..
         return out.to(x.dtype)
 
     return forward
-
-
-def _short(x: Tensor) -> bool:
-    return x.dtype in (torch.float16, torch.bfloat16)

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.special import stdtrit
 from torch import Tensor, nn
 
+from augury._base.devices import HALF_FLOATS
 from augury._base.errors import AuguryError
 from augury._base.rng import Rng
 from augury._base.text import cause
@@ -23,7 +23,7 @@ from augury.networks.averaging.layers import INPUT, find_layer
 from augury.networks.invariance.statistic import Invariance
 from augury.networks.invariance.taps import default_layers, tapped
 from augury.results.invariance import Cell, Profile
-from augury.statistics import Estimate
+from augury.statistics import jackknife
 
 # Inputs run at a time by default, versions and originals together: so many, or of so many values.
 _ROWS, _VALUES = 512, 1 << 24
@@ -127,7 +127,7 @@ def _add(
     b = len(x)
 
     def see(layer: str, output: Tensor) -> None:
-        output = output.float() if output.dtype in (torch.float16, torch.bfloat16) else output
+        output = output.float() if output.dtype in HALF_FLOATS else output
         if not output.is_floating_point():
             raise AuguryError(f"the layer {layer!r} gives {output.dtype}, not real numbers")
         features = output[b:].unflatten(0, (len(weights), b))
@@ -139,7 +139,8 @@ def _add(
 
 def _cell(layer: str, augmentation: Augmentation, found: Invariance) -> Cell:
     distance, relative = found.distance(), found.result()
-    half = _half_width(relative)
+    half = jackknife(relative.value, relative.replicates).half
+    known = math.isfinite(relative.value + half)
     return Cell(
         layer,
         repr(augmentation),
@@ -147,19 +148,9 @@ def _cell(layer: str, augmentation: Augmentation, found: Invariance) -> Cell:
         distance.value,
         found.between(),
         relative.value,
-        None if half is None else max(0.0, relative.value - half),
-        None if half is None else relative.value + half,
+        max(0.0, relative.value - half) if known else None,
+        relative.value + half if known else None,
     )
-
-
-def _half_width(found: Estimate) -> float | None:
-    """Half of a 95 % interval from leave-one-group-out values (the jackknife)."""
-    groups = len(found.replicates)
-    if groups < 2 or not np.isfinite(found.value):
-        return None
-    deviation = found.replicates - found.replicates.mean()
-    error = ((groups - 1) / groups * float(deviation.square().sum())) ** 0.5
-    return float(stdtrit(groups - 1, 0.975)) * error
 
 
 def _check(

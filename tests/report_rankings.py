@@ -43,7 +43,7 @@ def make_row(spec: str, gain: float, width: float = 0.003, **changes: Any) -> Ro
     """Make a row whose verdict follows from its interval."""
     low, high = gain - width, gain + width
     said = "helps" if low > 0 else "hurts" if high < 0 else "can't tell"
-    found = parse(spec) if "<" not in spec else None
+    found = None if "<" in spec or "sampled(" in spec else parse(spec)
     magnitude = found.magnitude if isinstance(found, Family) else None
     row = Row(
         spec, 0.4 + gain, gain, low, high, said,

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from augury._base.errors import AuguryError
+from augury.results.base import Result
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-SCHEMA = 1
 
 
 @dataclass(frozen=True)
@@ -40,8 +38,10 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Profile:
+class Profile(Result):
     """The invariance of each layer to each augmentation, and how it was measured."""
+
+    name: ClassVar[str] = "invariance profile"
 
     cells: tuple[Cell, ...]
     model: str
@@ -94,28 +94,8 @@ class Profile:
             )
         return replace(self, cells=tuple(cells), against=other.model)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give plain values, as in the JSON."""
-        values = {k: v for k, v in vars(self).items() if k != "cells"}
-        return {"schema": SCHEMA, **values, "cells": [_plain(asdict(c)) for c in self.cells]}
-
-    def to_json(self) -> str:
-        """Write as JSON."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-    @classmethod
-    def from_json(cls, text: str) -> Profile:
-        """Read what `to_json` wrote."""
-        data = json.loads(text)
-        data.pop("schema")
-        cells = tuple(
-            Cell(**{**c, "relative": math.inf if c["relative"] is None else c["relative"]})
-            for c in data.pop("cells")
-        )
-        return cls(cells=cells, **data)
-
     def to_frame(self) -> pd.DataFrame:
-        """Give a pandas table, one layer and augmentation a row."""
+        """Return a pandas table, one row per layer and augmentation."""
         import pandas as pd
 
         return pd.DataFrame([asdict(c) for c in self.cells]).set_index(["layer", "augmentation"])
@@ -127,13 +107,13 @@ class Profile:
         return profile_figure(self)
 
     def to_html(self) -> str:
-        """Write the report: one self-contained page."""
+        """Return the report: one self-contained page."""
         from augury.report.layers import to_html
 
         return to_html(self)
 
     def to_markdown(self) -> str:
-        """Write the report as Markdown."""
+        """Return the report as Markdown."""
         from augury.report.layers import to_markdown
 
         return to_markdown(self)
@@ -141,10 +121,3 @@ class Profile:
 
 def _ratio(value: float, base: float) -> float | None:
     return value / base if base > 0 and math.isfinite(value / base) else None
-
-
-def _plain(cell: dict[str, Any]) -> dict[str, Any]:
-    """Write what is infinite as null: JSON knows no infinity."""
-    return {
-        k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in cell.items()
-    }

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from augury.results.base import Result
 from augury.results.strength import StrengthCurve, strength_curves
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-SCHEMA = 1
 
 
 @dataclass(frozen=True)
@@ -59,8 +57,10 @@ class Gallery:
 
 
 @dataclass(frozen=True)
-class Ranking:
+class Ranking(Result):
     """Candidates from best to worst, and all that is needed to say how they were judged."""
+
+    name: ClassVar[str] = "ranking"
 
     rows: tuple[Row, ...]
     baseline: Baseline
@@ -74,7 +74,9 @@ class Ranking:
     command: str = ""
     trust: str = ""
     """How far the score can be relied on for this kind of data, in a sentence."""
-    gallery: Gallery | None = field(default=None, repr=False, compare=False)
+    gallery: Gallery | None = field(
+        default=None, repr=False, compare=False, metadata={"json": False}
+    )
 
     def best(self) -> Row | None:
         """Give the leading candidate that helps; None if none is known to."""
@@ -96,36 +98,8 @@ class Ranking:
             for r in self.rows
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give plain values, as in the JSON."""
-        return {
-            "schema": SCHEMA,
-            "dataset": self.dataset,
-            "score": self.score,
-            "features": self.features,
-            "seed": self.seed,
-            "versions": self.versions,
-            "seconds": self.seconds,
-            "command": self.command,
-            "trust": self.trust,
-            "baseline": asdict(self.baseline),
-            "rows": [asdict(row) for row in self.rows],
-        }
-
-    def to_json(self) -> str:
-        """Write as JSON."""
-        return json.dumps(self.to_dict(), indent=2) + "\n"
-
-    @classmethod
-    def from_json(cls, text: str) -> Ranking:
-        """Read what `to_json` wrote; the gallery is not part of it."""
-        data = json.loads(text)
-        data.pop("schema")
-        rows = tuple(Row(**row) for row in data.pop("rows"))
-        return cls(rows=rows, baseline=Baseline(**data.pop("baseline")), **data)
-
     def to_frame(self) -> pd.DataFrame:
-        """Give a pandas table, one candidate a row, without the gains of single classes."""
+        """Return a pandas table, one row per candidate, without the gains of single classes."""
         import pandas as pd
 
         rows = [asdict(row) for row in self.rows]
@@ -138,13 +112,13 @@ class Ranking:
         return ranked_figure(self)
 
     def to_html(self) -> str:
-        """Write the report: one self-contained page."""
+        """Return the report: one self-contained page."""
         from augury.report import to_html
 
         return to_html(self)
 
     def to_markdown(self) -> str:
-        """Write the report as Markdown."""
+        """Return the report as Markdown."""
         from augury.report import to_markdown
 
         return to_markdown(self)

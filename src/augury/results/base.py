@@ -1,0 +1,83 @@
+"""What all results share: plain values, JSON with a version, a table, a figure and a page."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from augury._base.errors import AuguryError
+from augury.results.plain import from_plain, to_plain
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+class Result(ABC):
+    """A frozen dataclass of plain values that can become a table, JSON, a figure or a page.
+
+    A subclass is a frozen dataclass that names itself (`name`), counts the changes of its JSON
+    (`schema`) and says how it becomes a table, a figure, HTML and Markdown; JSON comes for free.
+    A field with ``metadata={"json": False}`` stays out of the JSON.
+    """
+
+    name: ClassVar[str]
+    """What a file of this result is called, such as ``"ranking"``."""
+    schema: ClassVar[int] = 1
+    """The version of the JSON; raised whenever its fields change."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, as in the JSON."""
+        return {"augury": self.name, "schema": self.schema, **to_plain(self)}
+
+    def to_json(self) -> str:
+        """Return the result as JSON, for `from_json`."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Read what `to_json` wrote.
+
+        Raises
+        ------
+        AuguryError
+            If the text is not the JSON of such a result, or of another version of it.
+        """
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError):  # also text that is not UTF-8
+            raise AuguryError(
+                f"expected the JSON of augury's {cls.name}, got text that is not JSON"
+            ) from None
+        found = data.pop("augury", None) if isinstance(data, dict) else None
+        if found != cls.name:
+            got = f"a file of kind {found!r}" if isinstance(found, str) else "other JSON"
+            raise AuguryError(f"expected the JSON of augury's {cls.name}, got {got}")
+        schema = data.pop("schema", None)
+        if schema != cls.schema:
+            raise AuguryError(
+                f"the {cls.name} has schema {schema!r} and this version of augury reads schema "
+                f"{cls.schema}; use the version that wrote it, or make the {cls.name} again"
+            )
+        return from_plain(cls, data, cls.name)
+
+    @abstractmethod
+    def to_frame(self) -> pd.DataFrame:
+        """Return a pandas table."""
+
+    @abstractmethod
+    def plot(self) -> Figure:
+        """Draw a matplotlib figure."""
+
+    @abstractmethod
+    def to_html(self) -> str:
+        """Return the report: one self-contained page."""
+
+    @abstractmethod
+    def to_markdown(self) -> str:
+        """Return the report as Markdown."""
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows; the table, unless a subclass has something better."""
+        return self.to_frame()._repr_html_()  # type: ignore[operator]

@@ -43,7 +43,7 @@ def test_specs_from_a_file_and_a_markdown_report(run, tmp_path):
     code, _, err = run(
         "rank",
         "digits",
-        "--augmentations",
+        "--from-file",
         "specs.txt",
         *FAST,
         "--report",
@@ -171,8 +171,8 @@ class TestBadInput:
 
     def test_empty_list_of_specs(self, run, tmp_path):
         (tmp_path / "none.txt").write_text("# nothing\n")
-        refused(run("rank", "digits", "--augmentations", "none.txt"), "holds no augmentation")
-        refused(run("rank", "digits", "--augmentations", "gone.txt"), "No such file")
+        refused(run("rank", "digits", "--from-file", "none.txt"), "holds no augmentation")
+        refused(run("rank", "digits", "--from-file", "gone.txt"), "No such file")
 
     def test_table_without_label(self, run, tmp_path):
         (tmp_path / "t.csv").write_text("a,b,kind\n1,2,x\n3,4,y\n" * 4)
@@ -182,7 +182,11 @@ class TestBadInput:
         assert "vector data" in out
 
     def test_negative_examples(self, run):
-        refused(run("rank", "digits", "--max-examples", "-3"), "0 (all) or more")
+        refused(
+            run("rank", "digits", "--max-examples", "-3"),
+            "'--max-examples'",
+            "0",
+        )
 
 
 class TestNothingHalfWritten:
@@ -238,3 +242,82 @@ class TestNothingHalfWritten:
         assert process.returncode == 130
         assert err.strip() == "interrupted: nothing was written"
         assert [p.name for p in tmp_path.iterdir()] == ["d.npz"]
+
+
+def test_usage_errors_are_one_line(run):
+    refused(run("rank", "digits", "--score", "magic"), "'--score'", "'kernel-ridge'")
+    refused(run("rank", "digits", "--seed", "-1"), "'--seed'")
+    refused(run("rank"), "DATA")
+    refused(run("rnk", "digits"), "No such command 'rnk'", "rank")
+    refused(run("rank", "digits", "--augmentations", "x"), "--augmentations")
+
+
+def test_no_command_shows_the_help(run):
+    code, out, err = run()
+    assert (code, err) == (0, "")
+    assert "Rank augmentations on DATA, before training." in out
+
+
+def test_choices_are_those_of_the_library():
+    from typing import get_args
+
+    from augury.cli import options
+    from augury.features.frequencies import SAMPLINGS
+    from augury.forecasting.rank import FEATURES
+    from augury.forecasting.scores import SCORES
+
+    assert set(get_args(options.Score)) == set(SCORES)
+    assert set(get_args(options.FeatureMap)) == set(FEATURES)
+    assert set(get_args(options.Sampling)) == set(SAMPLINGS)
+
+
+def test_shell_completion_offers_choices():
+    line = "augury rank digits --score "
+    done = subprocess.run(
+        PROGRAM, capture_output=True, text=True,
+        env={**os.environ, "_AUGURY_COMPLETE": "complete_bash",
+             "COMP_WORDS": line, "COMP_CWORD": "4"},
+    )  # fmt: skip
+    assert "kernel-ridge" in done.stdout.split(), (done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize("where", ["typer", "torch"])
+def test_an_interrupt_at_any_moment_says_one_line(tmp_path, where):
+    """Libraries may turn an interrupt while they are imported into an error of their own."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, signal, sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {where!r}:\n"
+        "            try:\n"
+        "                os.kill(os.getpid(), signal.SIGINT)\n"
+        "            except KeyboardInterrupt:\n"
+        "                raise ImportError('failed') from None\n"
+        "sys.meta_path.insert(0, Finder())\n"
+    )
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [*PROGRAM, "rank", "digits"], capture_output=True, text=True, cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": path},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (130, "interrupted: nothing was written\n")
+
+
+def test_a_second_interrupt_does_not_silence_the_first(tmp_path):
+    script = (
+        "import os, signal, sys\n"
+        "from augury.cli import main\n"
+        "class Stream:\n"
+        "    def write(self, text):\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "        return sys.__stderr__.write(text)\n"
+        "    def flush(self): pass\n"
+        "import augury.cli.app\n"
+        "def app(**options):\n"
+        "    sys.stderr = Stream()\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "augury.cli.app.app = app\n"
+        "main.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "interrupted: nothing was written\n")

@@ -21,12 +21,12 @@ from augury.kernel import (
 
 DIGITS: Any = load_digits()
 IMAGES = (DIGITS.images * 255 / 16).astype(np.uint8)
-SMALL = ("--features", 64)
+SMALL = ("--n-components", 64)
 
 
 def test_fit_then_predict(run, tmp_path):
     code, out, err = run(
-        "fit", "digits", "-a", "rotation(10)", "--features", 256, "--holdout", 0.2, "--out", "m"
+        "fit", "digits", "-a", "rotation(10)", "--n-components", 256, "--holdout", 0.2, "--out", "m"
     )
     assert (code, err) == (0, "")
     assert "1,438 examples of image data" in out
@@ -48,7 +48,7 @@ def test_fit_then_predict(run, tmp_path):
 def test_examples_without_labels_are_predicted(run, tmp_path):
     np.savez(tmp_path / "train.npz", x=IMAGES, y=DIGITS.target)
     np.savez(tmp_path / "new.npz", IMAGES[:3])
-    assert run("fit", "train.npz", "--features", 128, "--out", "m")[0] == 0
+    assert run("fit", "train.npz", "--n-components", 128, "--out", "m")[0] == 0
     code, out, _ = run("predict", "m", "new.npz")
     assert code == 0
     assert [line.split(",")[0] for line in out.splitlines()] == ["predicted", "0", "1", "2"]
@@ -72,7 +72,7 @@ def table(path, seed, rows=300, shift=0.0, real=False):
 def test_a_tables_columns_are_scaled_as_the_models_were(run, tmp_path):
     table(tmp_path / "train.csv", 0)
     table(tmp_path / "new.csv", 1, shift=2.0)  # scaled by its own mean, half would be wrong
-    options = ("--label", "label", "--features", 256)
+    options = ("--label", "label", "--n-components", 256)
     assert run("fit", "train.csv", "-a", "jitter(0.1)", *options, "--out", "m")[0] == 0
     code, out, err = run("predict", "m", "new.csv", "--label", "label")
     assert (code, err) == (0, "")
@@ -82,7 +82,7 @@ def test_a_tables_columns_are_scaled_as_the_models_were(run, tmp_path):
 def test_a_real_target_is_regressed(run, tmp_path):
     table(tmp_path / "train.csv", 0, real=True)
     table(tmp_path / "new.csv", 1, real=True)
-    assert run("fit", "train.csv", "--label", "label", "--features", 256, "--out", "m")[0] == 0
+    assert run("fit", "train.csv", "--label", "label", "--n-components", 256, "--out", "m")[0] == 0
     code, out, _ = run("predict", "m", "new.csv", "--label", "label", "--out", "p.csv")
     assert code == 0
     assert float(out.split("R² ")[1].split(" ")[0]) > 0.9
@@ -117,7 +117,7 @@ def test_a_tables_columns_are_found_by_name(run, tmp_path):
     frame = pd.DataFrame({"a": rng.normal(size=200), "b": rng.normal(5, 9, 200), "colour": colour})
     frame["label"] = np.where((frame["a"] > 0) ^ (colour == "red"), "yes", "no")
     frame.to_csv(tmp_path / "train.csv", index=False)
-    options = ("--label", "label", "--features", 512)
+    options = ("--label", "label", "--n-components", 512)
     assert run("fit", "train.csv", *options, "--out", "m")[0] == 0
     expected = accuracy_of(run("predict", "m", "train.csv"))
     assert expected > 93
@@ -161,7 +161,7 @@ def test_the_test_part_of_an_archive_is_predicted(run, tmp_path):
     x, y = DIGITS.images, DIGITS.target
     parts = {"x_train": x[:1000], "y_train": y[:1000], "x_test": x[1000:1100]}
     np.savez(tmp_path / "d.npz", **parts, y_test=y[1000:1100])
-    assert run("fit", "d.npz", "--features", 256, "--out", "m")[0] == 0
+    assert run("fit", "d.npz", "--n-components", 256, "--out", "m")[0] == 0
     result = run("predict", "m", "d.npz")
     assert accuracy_of(result) > 85
     assert "x_test and y_test were used and x_train and y_train not" in result[1]
@@ -182,7 +182,7 @@ def test_folders_of_new_images(run, tmp_path):
         folder.mkdir(parents=True, exist_ok=True)
         Image.fromarray(IMAGES[i]).resize((12, 12)).save(folder / f"{i}.png")
     (tmp_path / "photos" / "0" / "bad.png").write_bytes(b"no image")
-    options = ("--size", 8, "--features", 256)
+    options = ("--size", 8, "--n-components", 256)
     refused(run("fit", "photos", *options, "--out", "m"), "bad.png", "--skip-bad")
     code, out, _ = run("fit", "photos", *options, "--skip-bad", "--out", "m")
     assert code == 0
@@ -219,9 +219,9 @@ def test_bad_input_is_one_line(run, tmp_path):
     refused(run("fit", "digits", *SMALL, "--out", "no/m"), "no/m", "does not exist")
     refused(run("fit", "digits", *SMALL, "--out", "m", "--holdout", 1.5), "--holdout")
     refused(run("fit", "digits", *SMALL, "--out", "m", "--gamma", "wide"), "--gamma", "wide")
-    refused(run("fit", "digits", "--features", 10**9, "--memory", 1, "--out", "m"), "would fit")
+    refused(run("fit", "digits", "--n-components", 10**9, "--memory", 1, "--out", "m"), "would fit")
     refused(run("fit", "digits", *SMALL, "--out", "m", "--holdout", 0.9999), "--holdout", "fit")
-    refused(run("fit", "digits", *SMALL, "--out", "m", "--versions", 10**7), "versions", "4,096")
+    refused(run("fit", "digits", *SMALL, "--out", "m", "--n-views", 10**7), "versions", "4,096")
     refused(run("fit", "digits", *SMALL, "--out", "m", "--memory", 0), "memory")
     refused(run("fit", "digits", *SMALL, "--out", "m", "--ridge", "1e300"), "ridge")
     refused(run("predict", "m", "digits"), "no model file m")

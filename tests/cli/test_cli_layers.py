@@ -42,7 +42,7 @@ def wide():
 def same(x):
     return x
 """
-FAST = ("--max-examples", "60", "--versions", "3", "--device", "cpu")
+FAST = ("--max-examples", "60", "--n-views", "3", "--device", "cpu")
 
 
 @pytest.fixture
@@ -144,5 +144,5 @@ def test_bad_input_is_one_line(run, tmp_path):
     refused(run(small, *base, "--json", "no/out.json"), "the folder no does not exist")
     refused(run(small, "digits", "-a", "turn(3)", *FAST), "turn")
     refused(run(small, "nothing", "-a", "rotation(15)"), "unknown data 'nothing'")
-    refused(run(small, *base, "--batch-size", "0"), "--batch-size must be 1 or more")
+    refused(run(small, *base, "--batch-size", "0"), "'--batch-size'")
     assert sorted(p.name for p in tmp_path.iterdir() if p.is_file()) == ["networks_here.py"]

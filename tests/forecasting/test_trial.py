@@ -167,8 +167,10 @@ class TestBudget:
         assert len(ranking.rows) == 5
 
     def test_bad_budgets_are_said(self, data):
-        with pytest.raises(AuguryError, match="seconds over 0"):
+        with pytest.raises(AuguryError, match="seconds above 0"):
             augury.rank(data, budget=0)
+        with pytest.raises(AuguryError, match="got '60s'"):
+            augury.rank(data, budget="60s")
         with pytest.raises(AuguryError, match="a budget is for the trial score"):
             augury.rank(data, score="alignment", budget=5)
 

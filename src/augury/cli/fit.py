@@ -10,53 +10,39 @@ import typer
 
 from augury._base.errors import AuguryError
 from augury._base.files import check_writable
-
-DATA = typer.Argument(
-    metavar="DATA",
-    help="digits, mnist5k, an .npz file, a folder with a folder of images a class, IDX files "
-    "(MNIST's), CIFAR's python batches, or a CSV or Parquet table with --label.",
-)
+from augury.cli import options
 
 
 def fit(
-    data: Annotated[str, DATA],
-    out: Annotated[Path, typer.Option(metavar="MODEL", help="Where to write the model.")],
-    augmentation: Annotated[
-        str, typer.Option("--augmentation", "-a", metavar="SPEC", help="What to train with.")
-    ] = "identity",
-    features: Annotated[int, typer.Option(help="The number of Fourier features.")] = 4096,
-    kernel: Annotated[str, typer.Option(help="gaussian, laplacian or matern.")] = "gaussian",
+    data: options.Data,
+    out: Annotated[Path, typer.Option(metavar="MODEL", help="Write the model to this file.")],
+    augmentation: options.Augmentation = "identity",
+    n_components: Annotated[int, typer.Option(min=1, help="Number of Fourier features.")] = 4096,
+    kernel: Annotated[options.Kernel, typer.Option(help="Kernel.")] = "gaussian",
     gamma: Annotated[
         str, typer.Option(help="The kernel's γ: alignment, median, held-out or a number.")
     ] = "alignment",
     sampling: Annotated[
-        str, typer.Option(help="Of the frequencies: iid, orthogonal or hadamard.")
+        options.Sampling, typer.Option(help="How the frequencies are drawn.")
     ] = "iid",
-    versions: Annotated[int, typer.Option(help="Versions to average over.")] = 6,
+    n_views: options.NViews = 6,
     objective: Annotated[
-        str, typer.Option(help="first-order, tangent, second-order or exact.")
+        options.Objective, typer.Option(help="Approximation of the augmented loss.")
     ] = "first-order",
-    loss: Annotated[str, typer.Option(help="quadratic or logistic.")] = "quadratic",
+    loss: Annotated[options.Loss, typer.Option(help="Loss.")] = "quadratic",
     ridge: Annotated[str, typer.Option(help="The penalty λ: gcv or a number.")] = "gcv",
     holdout: Annotated[
         float, typer.Option(help="Leave out this share of the examples and test on them.")
     ] = 0.0,
-    memory: Annotated[
-        float | None, typer.Option(help="GiB to use; by default half of what is free.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Of everything random.")] = 0,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    label: Annotated[str | None, typer.Option(help="The column of a table to predict.")] = None,
-    size: Annotated[
-        int | None, typer.Option(help="Resize a folder's images to this many pixels a side.")
-    ] = None,
-    kind: Annotated[
-        str | None,
-        typer.Option(help="image, series or vector, where the shape of an array leaves a doubt."),
-    ] = None,
-    skip_bad: Annotated[bool, typer.Option(help="Leave out images that cannot be read.")] = False,
+    memory: options.Memory = None,
+    seed: options.Seed = 0,
+    device: options.Device = "auto",
+    label: options.Label = None,
+    size: options.Size = None,
+    kind: options.Kind = None,
+    skip_bad: options.SkipBad = False,
 ) -> None:
-    """Train a kernel classifier of DATA with an augmentation, and write it to MODEL."""
+    """Train a kernel model with an augmentation."""
     check_writable(out)
     if not 0 <= holdout < 1:
         raise AuguryError(f"--holdout is a share from 0 to below 1, not {holdout}")
@@ -87,12 +73,12 @@ def fit(
         raise AuguryError(
             f"--holdout {holdout:g} leaves none of {len(found.x):,} examples to fit; give less"
         )
-    options: dict[str, Any] = {
-        "features": features,
+    settings: dict[str, Any] = {
+        "features": n_components,
         "kernel": kernel,
         "gamma": _number(gamma, "--gamma"),
         "sampling": sampling,
-        "versions": versions,
+        "versions": n_views,
         "objective": objective,
         "ridge": _number(ridge, "--ridge"),
         "memory": memory,
@@ -100,9 +86,9 @@ def fit(
         "seed": seed,
     }
     model: Any = (
-        AugmentedKernelRegressor(parsed, **options)
+        AugmentedKernelRegressor(parsed, **settings)
         if found.real
-        else AugmentedKernelClassifier(parsed, loss=loss, **options)
+        else AugmentedKernelClassifier(parsed, loss=loss, **settings)
     )
     started = time.perf_counter()
     with bar("fitting") as tick:

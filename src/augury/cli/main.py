@@ -1,79 +1,62 @@
-"""The command line's entry: one clear line for what goes wrong, an exit code for scripts."""
+"""The entry of the command line: one clear line for what goes wrong, an exit code for scripts."""
 
 from __future__ import annotations
 
-import functools
 import os
+import signal
 import sys
-from collections.abc import Callable
-from typing import Annotated, NoReturn
+from types import FrameType
+from typing import NoReturn
 
-import typer
-
-from augury import __version__
 from augury._base.errors import AuguryError
-from augury.cli.augmentations import augmentations
-from augury.cli.fit import fit
-from augury.cli.layers import layers
-from augury.cli.predict import predict
-from augury.cli.rank import rank
-from augury.cli.reproduce import reproduce
-
-app = typer.Typer(
-    help="Which data augmentations will help, before you train.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 
 
-def _stop(message: str, code: int) -> NoReturn:
-    print(" ".join(message.split()), file=sys.stderr)
-    sys.exit(code)
-
-
-def command(function: Callable[..., None]) -> None:
-    """Add a command that ends in one line on bad input (exit 2) or when interrupted (exit 130)."""
-
-    @functools.wraps(function)
-    def guarded(*args: object, **kwargs: object) -> None:
-        try:
-            function(*args, **kwargs)
-        except AuguryError as error:
-            _stop(f"error: {error}", 2)
-        except KeyboardInterrupt:
-            _stop("interrupted: nothing was written", 130)
-        except BrokenPipeError:  # the reader of our output has left, as `head` does
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(1)
-
-    app.command()(guarded)
-
-
-command(rank)
-command(augmentations)
-command(layers)
-command(fit)
-command(predict)
-command(reproduce)
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        print(f"augury {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")
-    ] = False,
-) -> None:
-    """Which data augmentations will help, before you train."""
+class Interrupted(Exception):
+    """Raised by a command that was interrupted and has kept something; the message says what."""
 
 
 def main() -> None:
-    """Run the command line."""
-    app()
+    """Run the command line.
+
+    Bad input ends in one line on standard error and exit code 2, an interrupt in one line and 130.
+    """
+    pressed = False
+
+    def press(number: int, frame: FrameType | None) -> None:
+        nonlocal pressed
+        pressed = True
+        signal.default_int_handler(number, frame)
+
+    before = signal.signal(signal.SIGINT, press)
+    try:
+        from augury.cli.app import app  # inside, so that an interrupt of the import is caught too
+
+        code = app(prog_name="augury", standalone_mode=False)
+        if pressed:
+            raise KeyboardInterrupt  # typer has turned it into an exit code
+        sys.exit(code or 0)
+    except Exception as error:  # sorted below: what is not the user's is raised again
+        if isinstance(error, Interrupted):
+            _stop(f"interrupted: {error}", 130)
+        if pressed:  # an interrupted import of a C extension raises an ImportError of its own
+            _stop("interrupted: nothing was written", 130)
+        if isinstance(error, AuguryError):
+            _stop(f"error: {error}", 2)
+        if isinstance(error, BrokenPipeError):  # the reader of our output has left, as `head` does
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(1)
+        usage = getattr(error, "format_message", None)  # a usage error, wherever typer keeps it
+        if usage is None:
+            raise
+        _stop(f"error: {usage()}", 2)
+    except KeyboardInterrupt:
+        _stop("interrupted: nothing was written", 130)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _stop(message: str, code: int) -> NoReturn:
+    if code == 130:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not cut the line short
+    print(" ".join(message.split()), file=sys.stderr)
+    sys.exit(code)

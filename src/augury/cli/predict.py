@@ -12,31 +12,30 @@ import typer
 
 from augury._base.errors import AuguryError
 from augury._base.files import check_writable, write
-from augury.cli.fit import DATA, say_score
+from augury.cli import options
+from augury.cli.fit import say_score
 
 if TYPE_CHECKING:
     from augury.cli.examples import Examples
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that augury fit wrote.")],
-    data: Annotated[str, DATA],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file written by augury fit.")],
+    data: options.Data,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the predictions as CSV, one example a row."),
+        typer.Option(metavar="FILE", help="Write the predictions as CSV, one row per example."),
     ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    label: Annotated[str | None, typer.Option(help="The column of a table to predict.")] = None,
-    size: Annotated[
-        int | None, typer.Option(help="Resize a folder's images to this many pixels a side.")
-    ] = None,
-    kind: Annotated[
-        str | None,
-        typer.Option(help="image, series or vector, where the shape of an array leaves a doubt."),
-    ] = None,
-    skip_bad: Annotated[bool, typer.Option(help="Leave out images that cannot be read.")] = False,
+    device: options.Device = "auto",
+    label: options.Label = None,
+    size: options.Size = None,
+    kind: options.Kind = None,
+    skip_bad: options.SkipBad = False,
 ) -> None:
-    """Predict the labels of DATA with a MODEL and, if it has labels, say how many are right."""
+    """Predict the labels of DATA with a fitted MODEL.
+
+    Where DATA has labels, the accuracy is printed too.
+    """
     if out is not None:
         check_writable(out)
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from augury._base.errors import AuguryError
-from augury._base.files import check_writable, write
+from augury.cli import options
+from augury.cli.output import check_outputs, command_line, new_table, save, say
 
 if TYPE_CHECKING:
     from augury.results.ranking import Ranking
@@ -19,97 +18,56 @@ _STYLE = {"helps": "green", "hurts": "red", "can't tell": "dim"}
 
 
 def rank(
-    data: Annotated[
-        str,
-        typer.Argument(
-            metavar="DATA",
-            help="digits, mnist5k, an .npz file, a folder with a folder of images a class, IDX "
-            "files (MNIST's), CIFAR's python batches, or a CSV or Parquet table with --label.",
-        ),
-    ],
-    augmentation: Annotated[
-        list[str] | None,
-        typer.Option("--augmentation", "-a", metavar="SPEC", help="A candidate; may be repeated."),
-    ] = None,
-    augmentations: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A file with candidates, one spec a line."),
-    ] = None,
+    data: options.Data,
+    augmentation: options.Candidates = None,
+    from_file: options.FromFile = None,
     score: Annotated[
-        str | None,
+        options.Score | None,
         typer.Option(
-            help="trial (the default: a small network briefly trained with each), ridge, "
-            "kernel-ridge (the default with --model), alignment (the paper's) or "
-            "centred-alignment."
+            help="How candidates are judged. trial (the default) trains a small network briefly "
+            "with each; kernel-ridge is the default with --network; alignment is the paper's."
         ),
     ] = None,
-    features: Annotated[
-        str | None,
-        typer.Option(help="For a closed-form score: patches, gradient, fourier or flatten."),
+    feature_map: Annotated[
+        options.FeatureMap | None, typer.Option(help="Feature map of a closed-form score.")
     ] = None,
-    model: Annotated[
+    network: Annotated[
         str | None,
         typer.Option(
-            metavar="MODULE:FUNCTION",
-            help="Your own network as the feature map: a function that gives it, a saved program "
-            "or a timm name.",
+            metavar="NETWORK", help=f"Your own network as the feature map: {options.NETWORK}."
         ),
     ] = None,
     layer: Annotated[
         str | None,
-        typer.Option(help="The layer of --model to use; without one, the network's gradient."),
+        typer.Option(help="Layer of --network to use; without one, the network's gradient."),
     ] = None,
-    budget: Annotated[
-        float | None,
-        typer.Option(help="Seconds for the trial: screen all candidates, then retry the leaders."),
-    ] = None,
+    budget: options.Budget = None,
     sweep: Annotated[
         bool,
         typer.Option(
-            help="Try each family at several strengths and say how far is safe; with -a, only "
-            "the families named (as -a rotation)."
+            "--sweep",
+            help="Try each family at several strengths and show how far is safe; with -a, only "
+            "the families named (as -a rotation).",
         ),
     ] = False,
-    versions: Annotated[
-        int, typer.Option(help="Versions of each example to look at; the trial has its own.")
-    ] = 8,
-    max_examples: Annotated[
-        int, typer.Option(help="Use at most so many examples, each class in proportion; 0: all.")
-    ] = 5000,
-    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Of everything random.")] = 0,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    label: Annotated[
-        str | None,
-        typer.Option(help="The column of a table to predict."),
-    ] = None,
-    size: Annotated[
-        int | None,
-        typer.Option(help="Resize a folder's images to this many pixels a side."),
-    ] = None,
-    kind: Annotated[
-        str | None,
-        typer.Option(help="image, series or vector, where the shape of an array leaves a doubt."),
-    ] = None,
-    skip_bad: Annotated[bool, typer.Option(help="Leave out images that cannot be read.")] = False,
-    json: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the result as JSON."),
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write a page: .html, or .md for Markdown."),
-    ] = None,
+    n_views: options.NViews = 8,
+    max_examples: options.MaxExamples = 5000,
+    seed: options.Seed = 0,
+    device: options.Device = "auto",
+    label: options.Label = None,
+    size: options.Size = None,
+    kind: options.Kind = None,
+    skip_bad: options.SkipBad = False,
+    json: options.Json = None,
+    report: options.Report = None,
 ) -> None:
-    """Rank augmentations by what they will do for a classifier of DATA, before training one."""
-    for path in (json, report):
-        if path is not None:
-            check_writable(path)
-    if report is not None and report.suffix.lower() not in (".html", ".htm", ".md"):
-        raise AuguryError(f"a report ends in .html or .md, and {report.name!r} does not")
-    if max_examples < 0:
-        raise AuguryError(f"--max-examples must be 0 (all) or more, not {max_examples}")
+    """Rank augmentations on DATA, before training.
 
-    specs = [*(augmentation or []), *(_read_specs(augmentations) if augmentations else [])]
+    Prints each candidate's expected gain over no augmentation, with its interval and a verdict.
+    """
+    check_outputs(json, report)
+
+    specs = [*(augmentation or []), *(_read_specs(from_file) if from_file else [])]
 
     from augury._base.devices import resolve_device
     from augury.augmentations import parse, strength_ladder
@@ -134,33 +92,27 @@ def rank(
     if sweep:
         families = None if candidates is None else [type(c).__name__ for c in candidates]
         candidates = strength_ladder(found.kind, families)
-    network = None if model is None else load_network(model, found.shape)
+    loaded = None if network is None else load_network(network, found.shape)
     with bar("ranking") as tick:
         result = rank_data(
             found,
             augmentations=candidates,
             score=score,
-            features=features,
-            model=network,
+            features=feature_map,
+            model=loaded,
             layer=layer,
-            versions=versions,
+            versions=n_views,
             budget=budget,
             max_examples=None,
             seed=seed,
             device=where,
             progress=tick,
-            command=shlex.join(["augury", *sys.argv[1:]]),
+            command=command_line(),
         )
     show(result)
     if sweep:
         show_strengths(result)
-    if json is not None:
-        write(json, result.to_json())
-        print(f"wrote {json}")
-    if report is not None:
-        page = result.to_markdown() if report.suffix.lower() == ".md" else result.to_html()
-        write(report, page)
-        print(f"wrote {report}")
+    save(result, json, report)
 
 
 def _read_specs(path: Path) -> list[str]:
@@ -177,25 +129,26 @@ def _read_specs(path: Path) -> list[str]:
 
 def show(result: Ranking) -> None:
     """Print a ranking as a table."""
-    from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
-    console = Console()
     data = result.dataset
     about = f"{data['name']}: {data['examples']:,} examples of {data['kind']} data"
     if data["classes"]:
         about += f", {len(data['classes'])} classes"
-    console.print(about, markup=False, highlight=False)
+    say(about)
     for note in data["notes"]:
-        console.print(f"  {note}", style="dim", markup=False, highlight=False)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    gain = "points" if result.score == "trial" else "gain"
-    for heading in ("", "augmentation", gain, "95 % interval", "verdict"):
-        table.add_column(
-            heading, justify="left" if heading in ("augmentation", "verdict") else "right"
-        )
-    digits = 2 if result.score == "trial" else 4
+        say(f"  {note}", dim=True)
+    trial = result.score == "trial"
+    digits = 2 if trial else 4
+    table = new_table(
+        **{
+            "": "right",
+            "augmentation": "left",
+            "points" if trial else "gain": "right",
+            "95 % interval": "right",
+            "verdict": "left",
+        }
+    )
     for place, row in enumerate(result.rows, start=1):
         table.add_row(
             str(place),
@@ -204,29 +157,24 @@ def show(result: Ranking) -> None:
             f"{row.low:+.{digits}f} to {row.high:+.{digits}f}",
             Text(row.verdict, style=_STYLE[row.verdict]),
         )
-    console.print(table)
+    say(table)
     unit = result.score
-    if result.score == "trial":
-        unit = "% accuracy" if result.dataset["classes"] else "% of the variance explained"
-    console.print(
+    if trial:
+        unit = "% accuracy" if data["classes"] else "% of the variance explained"
+    say(
         f"{result.baseline.score:.{digits}f} {unit} without augmentation; {result.features}; "
         f"{result.seconds:.1f} s",
-        style="dim",
-        markup=False,
-        highlight=False,
+        dim=True,
     )
     if result.trust:
-        console.print(result.trust, markup=False, highlight=False)
+        say(result.trust)
 
 
 def show_strengths(result: Ranking) -> None:
     """Print how strong each family may safely be."""
-    from rich.console import Console
-
-    console = Console()
     for curve in result.curves(3):
         safe = curve.safe
-        said = (
-            "no setting is expected to gain" if safe is None else f"safe up to {safe.augmentation}"
-        )
-        console.print(f"{curve.family}: {said}", markup=False, highlight=False)
+        if safe is None:
+            say(f"{curve.family}: no setting is expected to gain")
+        else:
+            say(f"{curve.family}: safe up to {safe.augmentation}")

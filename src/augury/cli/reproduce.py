@@ -10,6 +10,8 @@ from typing import Annotated
 import typer
 
 from augury._base.errors import AuguryError
+from augury.cli import options
+from augury.cli.main import Interrupted
 
 
 def reproduce(
@@ -33,7 +35,7 @@ def reproduce(
     download: Annotated[
         bool, typer.Option("--download", help="Fetch MNIST and CIFAR-10 if they are missing.")
     ] = False,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    device: options.Device = "auto",
     trials: Annotated[
         int | None, typer.Option(help="How often each model is trained; the paper: 10.")
     ] = None,
@@ -44,9 +46,10 @@ def reproduce(
         Path, typer.Option(metavar="DIR", help="Where results and the page are kept.")
     ] = Path("reproduction"),
 ) -> None:
-    """Reproduce the paper: each of its claims, its number, ours, and whether it holds.
+    """Reproduce the experiments of the paper.
 
-    What is finished is kept in the output folder, so a run that was stopped goes on from there.
+    The page shows each claim, the paper's number, ours and whether the claim holds. Finished parts
+    are kept in the output directory: the same command continues a run that was stopped.
     """
     from augury.cli.progress import bar
     from augury_paper import PAPER, QUICK, WHATS
@@ -78,11 +81,9 @@ def reproduce(
                 say=lambda line: print(line, file=sys.stderr, flush=True),
             )
     except KeyboardInterrupt:
-        print(
-            f"interrupted: finished cells are kept in {out}; the same command goes on from there",
-            file=sys.stderr,
-        )
-        raise typer.Exit(130) from None
+        raise Interrupted(
+            f"finished cells are kept in {out}; the same command goes on from there"
+        ) from None
     print(f"{outcome.computed} cells computed, {outcome.kept} kept from before")
     print(f"wrote {outcome.page}")
     if outcome.failed:

@@ -130,8 +130,8 @@ def rank(
         raise AuguryError(f"no score is called {score!r}; the scores: {', '.join(SCORES)}")
     if budget is not None and score != "trial":
         raise AuguryError(f"a budget is for the trial score, and the score is {score!r}")
-    if budget is not None and not budget > 0:
-        raise AuguryError(f"a budget is a number of seconds over 0, not {budget}")
+    if budget is not None and not (isinstance(budget, int | float) and budget > 0):
+        raise AuguryError(f"budget is a number of seconds above 0, such as 60; got {budget!r}")
     if versions < 1:
         raise AuguryError(f"versions must be 1 or more, not {versions}")
     where = resolve_device(device)

@@ -1,0 +1,106 @@
+"""Arguments and options that commands share: each is defined once, under one name.
+
+A command annotates its parameters with these aliases and sets the defaults itself. Choices are
+`Literal` types: typer checks them, lists them in the help and completes them in the shell.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+# The data
+
+Data = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="digits, mnist5k, an .npz file, a directory with one sub-directory of images per "
+        "class, IDX files (as MNIST's), CIFAR's python batches, or a CSV or Parquet table with "
+        "--label.",
+    ),
+]
+Label = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of a table to predict.")]
+Size = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="PIXELS", help="Resize the images of a directory to this side."),
+]
+Kind = Annotated[
+    Literal["image", "series", "vector"] | None,
+    typer.Option(help="Kind of data, if the shape of the array is ambiguous."),
+]
+Task = Annotated[
+    Literal["classification", "regression"] | None,
+    typer.Option(help="What to predict, if integer labels are ambiguous: classes or numbers."),
+]
+SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip images that cannot be read.")]
+MaxExamples = Annotated[
+    int,
+    typer.Option(
+        min=0, help="Use at most this many examples, drawn from each class in proportion; 0: all."
+    ),
+]
+
+# The computation
+
+Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Random seed.")]
+Device = Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="Where to compute.")]
+NViews = Annotated[
+    int, typer.Option("--n-views", min=1, help="Augmented views of each example to use.")
+]
+BatchSize = Annotated[
+    int | None,
+    typer.Option(min=1, help="Examples per batch; does not change the result."),
+]
+Memory = Annotated[
+    float | None, typer.Option(help="GiB to use; half of the free memory by default.")
+]
+Budget = Annotated[
+    float | None, typer.Option(metavar="SECONDS", help="Time that the trial may take.")
+]
+
+# Augmentations and networks
+
+Augmentation = Annotated[
+    str, typer.Option("--augmentation", "-a", metavar="SPEC", help="Augmentation to train with.")
+]
+Candidates = Annotated[
+    list[str] | None,
+    typer.Option("--augmentation", "-a", metavar="SPEC", help="A candidate; repeatable."),
+]
+FromFile = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Read candidates from a file, one per line.")
+]
+NETWORK = (
+    "module:function that returns the network, a TorchScript file or exported program (.pt2), or "
+    "the name of a timm model"
+)
+Weights = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Weights of the network: .safetensors or a state dict."),
+]
+Pretrained = Annotated[
+    bool,
+    typer.Option(
+        "--pretrained", help="Let timm download its pretrained weights, and scale inputs for them."
+    ),
+]
+
+# Choices
+
+Score = Literal["trial", "ridge", "kernel-ridge", "alignment", "centred-alignment"]
+FeatureMap = Literal["patches", "patches2", "gradient", "fourier", "flatten"]
+Kernel = Literal["gaussian", "laplacian", "matern"]
+Sampling = Literal["iid", "orthogonal", "hadamard"]
+Objective = Literal["first-order", "tangent", "second-order", "exact"]
+Loss = Literal["quadratic", "logistic"]
+
+# Results
+
+Json = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the result as JSON.")]
+Report = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Write a report: .html, or .md for Markdown."),
+]

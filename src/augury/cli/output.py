@@ -1,0 +1,61 @@
+"""What commands print and write: lines, tables and the files of a result."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from augury._base.errors import AuguryError
+from augury._base.files import check_writable, write
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from augury.results.base import Result
+
+
+def check_outputs(json: Path | None, report: Path | None) -> None:
+    """Raise if the files of a result could not be written, before the work is done."""
+    for path in (json, report):
+        if path is not None:
+            check_writable(path)
+    if report is not None and report.suffix.lower() not in (".html", ".htm", ".md"):
+        raise AuguryError(f"a report ends in .html or .md, not as {report.name!r}")
+
+
+def save(result: Result, json: Path | None, report: Path | None) -> None:
+    """Write a result where it was asked for: rendered first, so that all or none is written."""
+    texts = {}
+    if json is not None:
+        texts[json] = result.to_json()
+    if report is not None:
+        markdown = report.suffix.lower() == ".md"
+        texts[report] = result.to_markdown() if markdown else result.to_html()
+    for path, text in texts.items():
+        write(path, text)
+    for path in texts:
+        print(f"wrote {path}")
+
+
+def command_line() -> str:
+    """Return the command that is running, as it could be typed again."""
+    return shlex.join(["augury", *sys.argv[1:]])
+
+
+def say(text: str | Table, *, dim: bool = False) -> None:
+    """Print a line or a table; text of the user's is printed as it is."""
+    from rich.console import Console
+
+    Console().print(text, style="dim" if dim else None, markup=False, highlight=False)
+
+
+def new_table(**columns: str) -> Table:
+    """Return an empty table; each column is named and justified: ``gain="right"``."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading, justify in columns.items():
+        table.add_column(heading, justify=justify, overflow="fold")  # type: ignore[arg-type]
+    return table

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 from unittest import mock
 
 import numpy as np
@@ -40,7 +41,7 @@ from augury.augmentations import (
     vertical_flip,
 )
 
-SHAPES = {"image": (2, 9, 9), "series": (2, 12), "vector": (7,)}
+SHAPES = {"image": (3, 9, 9), "series": (2, 12), "vector": (7,)}
 COMPOSITES = [
     rotation(20) >> blur(0.5, 1.5),
     flips() | rotation(10),
@@ -276,6 +277,35 @@ def test_mixture_draws_its_parts_by_weight():
     x = torch.zeros(3000, 1, 2, 2)
     mixed = (0.2 * identity() | 0.8 * invert()).views(x, 2, Rng(0, torch.arange(3000)))
     assert float(mixed.mean()) == pytest.approx(0.4, abs=0.02)
+
+
+@pytest.mark.parametrize("spec", ["0.3*rotation(15) | 0.7*identity", "identity | noise(0.1)"])
+def test_a_part_works_on_the_rows_that_drew_it_alone(spec):
+    mixture = parse(spec)
+    assert repr(mixture) == spec
+    x = torch.rand(500, 1, 4, 4, generator=torch.Generator().manual_seed(0))
+    rng = Rng(0, torch.arange(500))
+    drawn = [int((mixture.draw(2, rng)[0] == k).sum()) for k in range(2)]
+    seen = {"identity": 0}
+
+    def counted(family):
+        whole = family.apply
+
+        def apply(self, x, params):
+            seen[family.__name__] = seen.get(family.__name__, 0) + x.shape[0] * x.shape[1]
+            return whole(self, x, params)
+
+        return mock.patch.object(family, "apply", apply)
+
+    with contextlib.ExitStack() as stack:
+        for part in mixture.parts:
+            stack.enter_context(counted(type(part)))
+        views = mixture.views(x, 2, rng)
+    assert seen.pop("identity") == 0
+    still = [isinstance(part, identity) for part in mixture.parts].index(True)
+    assert list(seen.values()) == [drawn[1 - still]]
+    kept = (mixture.draw(2, rng)[0] == still).nonzero(as_tuple=True)
+    assert torch.equal(views[kept], x.expand(2, *x.shape)[kept])
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,8 @@ from torch import Tensor
 from augury._base.errors import AuguryError
 from augury._base.rng import Rng
 from augury.augmentations.base import Augmentation, Params, number
-from augury.augmentations.combine import (
-    Mixture,
-    Then,
-    _Composite,
-    bracket,
-    flatten_params,
-    take_params,
-)
+from augury.augmentations.combine import Mixture, Then, _Composite, bracket
+from augury.augmentations.routing import route
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,17 +77,7 @@ class Chain(_Composite):
                 return tuple(steps)
 
     def apply(self, x: Tensor, params: Params) -> Tensor:
-        n, b = params[0][0].shape[0], x.shape[1]
-        shared = params[0][0].shape[1] == 1  # then a row is a version of all examples, else of one
-        out = x.expand(n, *x.shape[1:]).clone()
-        if not shared:
-            out, params = out.flatten(0, 1).unsqueeze(1), flatten_params(params, n, b)
-        for choice, *step in params:
-            for k, (part, p) in enumerate(zip(self.parts, step, strict=True)):
-                rows = (choice.squeeze(1) == k).nonzero().squeeze(1)
-                if len(rows):
-                    out[rows] = part.apply(out[rows], take_params(p, rows))
-        return out if shared else out.squeeze(1).unflatten(0, (n, b))
+        return route(x, self.parts, params)
 
     def __repr__(self) -> str:
         shown = (

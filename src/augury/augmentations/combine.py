@@ -14,6 +14,7 @@ from torch import Tensor
 from augury._base.errors import AuguryError
 from augury._base.rng import Rng
 from augury.augmentations.base import Augmentation, Nodes, Params, number
+from augury.augmentations.routing import route, take_params
 
 
 class _Composite(Augmentation):
@@ -156,26 +157,7 @@ class Mixture(_Composite):
         return _union([rule for rule in rules if rule is not None], self.probabilities)
 
     def apply(self, x: Tensor, params: Params) -> Tensor:
-        choice, *rest = params
-        n, b = choice.shape[0], x.shape[1]
-        if choice.shape[1] == 1:  # shared maps: whole versions go to one part
-            which = choice.squeeze(1)
-            x = x.expand(n, *x.shape[1:])
-            return self._route(which, lambda rows: x[rows], rest, lambda out: out)
-        flat_x = x.expand(n, *x.shape[1:]).flatten(0, 1)
-        rest = [flatten_params(p, n, b) for p in rest]
-        out = self._route(choice.flatten(), lambda rows: flat_x[rows].unsqueeze(1), rest, _drop)
-        return out.unflatten(0, (n, b))
-
-    def _route(self, which: Tensor, pick: Any, params: list[Params], finish: Any) -> Tensor:
-        """Send each row to the part it chose, so that no part works on rows it does not get."""
-        order, pieces = [], []
-        for k, (part, p) in enumerate(zip(self.parts, params, strict=True)):
-            rows = (which == k).nonzero().squeeze(1)
-            if len(rows):
-                order.append(rows)
-                pieces.append(finish(part.apply(pick(rows), take_params(p, rows))))
-        return torch.cat(pieces)[torch.cat(order).argsort()]
+        return route(x, self.parts, [params])
 
     def __repr__(self) -> str:
         if len(set(self.weights)) == 1:
@@ -214,21 +196,3 @@ def _union(rules: list[Nodes], probabilities: Tensor) -> Nodes:
     choice = torch.repeat_interleave(torch.arange(len(rules)), torch.tensor(sizes)).unsqueeze(1)
     weights = torch.cat([p * r.weights for p, r in zip(probabilities, rules, strict=True)])
     return Nodes((choice, *columns), weights)
-
-
-def take_params(params: Params, index: Tensor) -> Params:
-    """Give the rows of parameters at an index, of all parts."""
-    if isinstance(params, tuple):
-        return tuple(take_params(p, index) for p in params)
-    return params[index]
-
-
-def flatten_params(params: Params, n: int, b: int) -> Params:
-    """Bring ``(n, b or 1, ...)`` to ``(n * b, 1, ...)``: a version of one example each."""
-    if isinstance(params, tuple):
-        return tuple(flatten_params(p, n, b) for p in params)
-    return params.expand(n, b, *params.shape[2:]).flatten(0, 1).unsqueeze(1)
-
-
-def _drop(out: Tensor) -> Tensor:
-    return out.squeeze(1)

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from augury._base.errors import AuguryError
 from augury.augmentations.base import Augmentation
-from augury.augmentations.spec import FAMILIES, parse
+from augury.augmentations.families import FAMILIES
+from augury.augmentations.spec import parse
 
 _DEFAULTS = {
     "image": (

@@ -1,15 +1,17 @@
-"""Maps that change pixel values in place, on pixels in [0, 1]."""
+"""Blur, sharpness, noise and holes: maps sized in pixels or in parts of the image."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from augury._base.rng import Rng, normal_from
+from augury._base.rng import Rng, normal_from, spread_bits
 from augury.augmentations.base import Family, Nodes, along, gauss_legendre, require
-from augury.augmentations.warps import even
+from augury.augmentations.colour import Blend
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,52 +47,21 @@ def _gaussian(side: int, sigma: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True, repr=False)
-class brightness(Family):
-    """Pixels times a factor uniform in 1 ± `strength`, clipped; linear with ``clip=False``."""
+class sharpness(Blend):
+    """Distance from a copy smoothed over 3 × 3 pixels times a factor uniform in 1 ± `strength`.
 
-    ladder = ((0.1,), (0.25,), (0.5,), (0.9,))
-    kinds = frozenset({"image"})
-    strength: float = 0.25
-    clip: bool = field(default=True, kw_only=True)
+    The outermost pixels stay as they are; clipped.
+    """
 
-    def __post_init__(self) -> None:
-        require("brightness", 0 < self.strength <= 1, "a strength in (0, 1]", self.strength)
-        object.__setattr__(self, "linear", not self.clip)
+    strength: float = 0.5
 
-    def draw(self, n: int, rng: Rng) -> Tensor:
-        return rng.uniform(n, low=1 - self.strength, high=1 + self.strength)
-
-    def nodes(self, n: int) -> Nodes:
-        return gauss_legendre(n, 1 - self.strength, 1 + self.strength)
-
-    def apply(self, x: Tensor, params: Tensor) -> Tensor:
-        out = x * along(params, x)
-        return out.clamp(0, 1) if self.clip else out
-
-
-@dataclass(frozen=True, repr=False)
-class contrast(Family):
-    """Distance from the image's mean times a factor uniform in 1 ± `strength`, clipped."""
-
-    ladder = ((0.1,), (0.25,), (0.5,), (0.9,))
-    kinds = frozenset({"image"})
-    strength: float = 0.35
-    clip: bool = field(default=True, kw_only=True)
-
-    def __post_init__(self) -> None:
-        require("contrast", 0 < self.strength <= 1, "a strength in (0, 1]", self.strength)
-        object.__setattr__(self, "linear", not self.clip)
-
-    def draw(self, n: int, rng: Rng) -> Tensor:
-        return rng.uniform(n, low=1 - self.strength, high=1 + self.strength)
-
-    def nodes(self, n: int) -> Nodes:
-        return gauss_legendre(n, 1 - self.strength, 1 + self.strength)
-
-    def apply(self, x: Tensor, params: Tensor) -> Tensor:
-        mean = x.mean(dim=(-3, -2, -1), keepdim=True)
-        out = mean + (x - mean) * along(params, x)
-        return out.clamp(0, 1) if self.clip else out
+    def plainer(self, x: Tensor) -> Tensor:
+        if min(x.shape[-2:]) < 3:
+            return x
+        inner = x[..., 1:-1, 1:-1]
+        mean = F.avg_pool2d(x.flatten(0, -4), 3, stride=1).view_as(inner)
+        # weights of 5/13 in the middle and 1/13 around it leave 9/13 of the distance to the mean
+        return x - F.pad((inner - mean) * (9 / 13), (1, 1, 1, 1))
 
 
 @dataclass(frozen=True, repr=False)
@@ -146,65 +117,45 @@ def _centres(side: int, x: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True, repr=False)
-class invert(Family):
-    """1 − x with probability ½."""
+class erasing(Family):
+    """A rectangle anywhere in the image filled with noise, its area uniform in (0, `fraction`).
 
+    Height over width is log-uniform in (0.3, 3.3); the noise is uniform over the 256 grey levels.
+    """
+
+    ladder = ((0.05,), (0.15,), (0.33,), (0.6,))
     kinds = frozenset({"image"})
-    size = 2
-
-    def draw(self, n: int, rng: Rng) -> Tensor:
-        return rng.integers(n, 2)
-
-    def nodes(self, n: int) -> Nodes | None:
-        return Nodes(torch.arange(2).unsqueeze(1), even(2)) if n >= 2 else None
-
-    def apply(self, x: Tensor, params: Tensor) -> Tensor:
-        flip = along(params, x)
-        return flip + x * (1 - 2 * flip)
-
-
-@dataclass(frozen=True, repr=False)
-class solarize(Family):
-    """Values over a threshold uniform in [`threshold`, 1] are inverted."""
-
-    ladder = ((0.9,), (0.7,), (0.5,), (0.3,))
-    kinds = frozenset({"image"})
-    threshold: float = 0.3
+    fraction: float = 0.33
 
     def __post_init__(self) -> None:
-        require("solarize", 0 <= self.threshold < 1, "a threshold in [0, 1)", self.threshold)
+        require("erasing", 0 < self.fraction <= 1, "a fraction in (0, 1]", self.fraction)
 
-    def draw(self, n: int, rng: Rng) -> Tensor:
-        return rng.uniform(n, low=self.threshold, high=1.0)
+    def draw(self, n: int, rng: Rng) -> tuple[Tensor, Tensor]:
+        return rng.child(0).uniform(n, 4), rng.child(1).key(n)
 
-    def nodes(self, n: int) -> Nodes:
-        return gauss_legendre(n, self.threshold, 1.0)
+    def rectangle(self, params: Tensor, height: int, width: int) -> tuple[Tensor, ...]:
+        """Return top, bottom, left and right in whole pixels, bottom and right not included."""
+        area = self.fraction * params[..., 0] * (height * width)
+        ratio = (math.log(0.3) + math.log(3.3 / 0.3) * params[..., 1]).exp()
+        high = (area * ratio).sqrt().round().clamp(0, height)
+        wide = (area / ratio).sqrt().round().clamp(0, width)
+        top = (params[..., 2] * (height - high + 1)).floor()
+        left = (params[..., 3] * (width - wide + 1)).floor()
+        return top, top + high, left, left + wide
 
-    def apply(self, x: Tensor, params: Tensor) -> Tensor:
-        return torch.where(x > along(params, x), 1 - x, x)
+    def apply(self, x: Tensor, params: tuple[Tensor, Tensor]) -> Tensor:
+        where, keys = params
+        channels, height, width = x.shape[-3:]
+        top, bottom, left, right = (
+            edge[..., None, None, None] for edge in self.rectangle(where, height, width)
+        )
+        row = torch.arange(height, device=x.device).unsqueeze(1)
+        column = torch.arange(width, device=x.device)
+        inside = (row >= top) & (row < bottom) & (column >= left) & (column < right)
+        return torch.where(inside, grey_noise(keys, (channels, height, width)).to(x) / 255, x)
 
 
-@dataclass(frozen=True, repr=False)
-class posterize(Family):
-    """Values rounded down to a number of bits drawn evenly from `bits` to 8."""
-
-    ladder = ((6,), (4,), (2,), (1,))
-    kinds = frozenset({"image"})
-    bits: int = 4
-
-    def __post_init__(self) -> None:
-        whole = 1 <= self.bits <= 8 and self.bits == int(self.bits)
-        require("posterize", whole, "a whole number of bits from 1 to 8", self.bits)
-        object.__setattr__(self, "bits", int(self.bits))
-        object.__setattr__(self, "size", 9 - self.bits)
-
-    def draw(self, n: int, rng: Rng) -> Tensor:
-        return self.bits + rng.integers(n, 9 - self.bits)
-
-    def nodes(self, n: int) -> Nodes | None:
-        levels = torch.arange(self.bits, 9).unsqueeze(1)
-        return Nodes(levels, even(len(levels))) if n >= len(levels) else None
-
-    def apply(self, x: Tensor, params: Tensor) -> Tensor:
-        step = 2.0 ** (8 - along(params, x))
-        return (x * 255 / step).floor() * step / 255
+def grey_noise(keys: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Return random grey levels from 0 to 255 for each key, eight from one word."""
+    size = math.prod(shape)
+    return spread_bits(keys, -(-size // 8)).view(torch.uint8)[..., :size].unflatten(-1, shape)

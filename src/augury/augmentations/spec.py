@@ -18,40 +18,11 @@ from typing import Any
 
 from augury._base.errors import AuguryError
 from augury._base.text import did_you_mean
-from augury.augmentations import pixels, signals, warps
 from augury.augmentations.base import Augmentation, number
 from augury.augmentations.chain import read_chain
 from augury.augmentations.combine import Mixture, Power, Then, Weighted
+from augury.augmentations.families import FAMILIES
 from augury.augmentations.sampled import Sampled
-
-FAMILIES: dict[str, type[Augmentation]] = {
-    family.__name__: family
-    for family in (
-        warps.identity,
-        warps.rotation,
-        warps.quarter_turns,
-        warps.pixel_shifts,
-        warps.horizontal_flip,
-        warps.vertical_flip,
-        warps.flips,
-        warps.translation,
-        warps.scaling,
-        warps.shear,
-        warps.resized_crop,
-        warps.elastic,
-        pixels.blur,
-        pixels.brightness,
-        pixels.contrast,
-        pixels.noise,
-        pixels.cutout,
-        pixels.invert,
-        pixels.solarize,
-        pixels.posterize,
-        signals.jitter,
-        signals.feature_dropout,
-        signals.shift,
-    )
-}
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"

@@ -19,7 +19,7 @@ from torch.utils import _pytree as pytree
 from augury._base.errors import AuguryError
 from augury._base.rng import Rng
 from augury.augmentations import Augmentation, Params, Power, Then, parse
-from augury.augmentations.warps import Affine, sample
+from augury.augmentations.geometry import Affine, sample
 from augury.networks.averaging.average import (
     LossLike,
     check_curvature,

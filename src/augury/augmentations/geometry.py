@@ -10,7 +10,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from augury._base.errors import AuguryError
 from augury._base.rng import Rng, normal_from
 from augury.augmentations.base import (
     Family,
@@ -213,108 +212,59 @@ class elastic(Family):
         return sample(flat(x, n), grid + field.movedim(1, -1)).unflatten(0, (n, b))
 
 
-class Symmetries(Family):
-    """A finite set of exact symmetries of the pixel grid, each as likely."""
-
-    kinds = frozenset({"image"})
-    linear = True
-
-    size: int  # type: ignore[assignment]  # narrower than the base's: these are all finite
-
-    @abstractmethod
-    def maps(self, x: Tensor) -> list[Tensor]:
-        """Give x under each symmetry."""
-
-    def draw(self, n: int, rng: Rng) -> Tensor:
-        return rng.integers(n, self.size)
-
-    def nodes(self, n: int) -> Nodes | None:
-        if n < self.size:
-            return None
-        return Nodes(torch.arange(self.size).unsqueeze(1), even(self.size))
-
-    def apply(self, x: Tensor, params: Tensor) -> Tensor:
-        choice = params.reshape(*params.shape, *[1] * (x.dim() - 2))
-        options = self.maps(x)
-        out = options[0]
-        for k, option in enumerate(options[1:], start=1):
-            out = torch.where(choice == k, option, out)
-        return out.expand(params.shape[0], *x.shape[1:])
-
-
-def even(size: int) -> Tensor:
-    """Give equal weights."""
-    return torch.full((size,), 1 / size, dtype=torch.float64)
-
-
 @dataclass(frozen=True, repr=False)
-class identity(Symmetries):
-    """No change: what training without augmentation does."""
+class perspective(Family):
+    """The image seen from the side: each corner moves inwards by up to `distortion` half-sides.
 
-    kinds = frozenset({"image", "series", "vector"})
-    size = 1
-
-    def maps(self, x: Tensor) -> list[Tensor]:
-        return [x]
-
-
-@dataclass(frozen=True, repr=False)
-class horizontal_flip(Symmetries):
-    """Left and right swapped with probability ½."""
-
-    size = 2
-
-    def maps(self, x: Tensor) -> list[Tensor]:
-        return [x, x.flip(-1)]
-
-
-@dataclass(frozen=True, repr=False)
-class vertical_flip(Symmetries):
-    """Top and bottom swapped with probability ½."""
-
-    size = 2
-
-    def maps(self, x: Tensor) -> list[Tensor]:
-        return [x, x.flip(-2)]
-
-
-@dataclass(frozen=True, repr=False)
-class flips(Symmetries):
-    """Each axis flipped with probability ½, independently."""
-
-    size = 4
-
-    def maps(self, x: Tensor) -> list[Tensor]:
-        return [x, x.flip(-1), x.flip(-2), x.flip(-1, -2)]
-
-
-@dataclass(frozen=True, repr=False)
-class quarter_turns(Symmetries):
-    """Rotation by 0, 90, 180 or 270 degrees, evenly; square images only."""
-
-    size = 4
-
-    def check(self, shape: tuple[int, ...]) -> None:
-        super().check(shape)
-        if shape[-1] != shape[-2]:
-            raise AuguryError(
-                f"quarter_turns needs square images, and these are {shape[-2]} by {shape[-1]}; "
-                "give square ones (a size) or use rotation(180)"
-            )
-
-    def maps(self, x: Tensor) -> list[Tensor]:
-        return [x, *(x.rot90(k, (-2, -1)) for k in (1, 2, 3))]
-
-
-@dataclass(frozen=True, repr=False)
-class pixel_shifts(Symmetries):
-    """A shift by one pixel left, right, up, down or not at all, evenly; what leaves comes back in.
-
-    The image wraps round, so a shift loses nothing and has an inverse in the family: its orbit
-    is finite and its transition matrix is symmetric.
+    Over a distortion of 0.6 the moved corners could fold the image over.
     """
 
-    size = 5
+    ladder = ((0.1,), (0.2,), (0.35,), (0.5,))
+    strongest = 0.6
+    kinds = frozenset({"image"})
+    linear = True
+    distortion: float = 0.3
 
-    def maps(self, x: Tensor) -> list[Tensor]:
-        return [x, *(x.roll(step, axis) for axis in (-1, -2) for step in (1, -1))]
+    def __post_init__(self) -> None:
+        within = 0 < self.distortion <= 0.6
+        require("perspective", within, "a distortion in (0, 0.6]", self.distortion)
+
+    def draw(self, n: int, rng: Rng) -> Tensor:
+        return rng.uniform(n, 4, 2, high=self.distortion)
+
+    def apply(self, x: Tensor, params: Tensor) -> Tensor:
+        n, b = params.shape[0], x.shape[1]
+        height, width = x.shape[-2:]
+        inwards = params.to(x.dtype).expand(n, b, 4, 2).flatten(0, 1)
+        still = torch.eye(2, 3, dtype=x.dtype, device=x.device).unsqueeze(0)
+        at = F.affine_grid(still, [1, 1, height, width], align_corners=False)
+        at = F.pad(at, (0, 1), value=1.0).reshape(1, -1, 3)  # x, y, 1 of each output pixel
+        x_w, y_w, w = (at @ _from_corners(inwards).mT).split(1, dim=-1)
+        grid = torch.cat([x_w / w, y_w / w], dim=-1).unflatten(1, (height, width))
+        return sample(flat(x, n), grid).unflatten(0, (n, b))
+
+
+def _from_corners(inwards: Tensor) -> Tensor:
+    """Return the homographies (m, 3, 3) that take corners moved inwards back to (±1, ±1).
+
+    The way out in closed form: the square's map to a quadrilateral (Heckbert, 1989), inverted by
+    its adjugate, since a homography is known up to a factor.
+    """
+    corners = torch.tensor([[-1, -1], [1, -1], [1, 1], [-1, 1]]).to(inwards)
+    (x0, y0), (x1, y1), (x2, y2), (x3, y3) = (
+        point.unbind(-1) for point in (corners * (1 - inwards)).unbind(-2)
+    )
+    dx1, dx2, dx3 = x1 - x2, x3 - x2, x0 - x1 + x2 - x3
+    dy1, dy2, dy3 = y1 - y2, y3 - y2, y0 - y1 + y2 - y3
+    area = dx1 * dy2 - dx2 * dy1
+    g, h = (dx3 * dy2 - dx2 * dy3) / area, (dx1 * dy3 - dx3 * dy1) / area
+    rows = (
+        torch.stack([x1 - x0 + g * x1, x3 - x0 + h * x3, x0], dim=-1),
+        torch.stack([y1 - y0 + g * y1, y3 - y0 + h * y3, y0], dim=-1),
+        torch.stack([g, h, torch.ones_like(g)], dim=-1),
+    )
+    adjugate = torch.stack(
+        [torch.linalg.cross(rows[i], rows[j]) for i, j in ((1, 2), (2, 0), (0, 1))], dim=-1
+    )
+    unit_to_square = torch.tensor([[2.0, 0, -1], [0, 2, -1], [0, 0, 1]]).to(inwards)
+    return unit_to_square @ adjugate

@@ -16,7 +16,11 @@ _DEFAULTS = {
         "scaling(0.9,1.1) scaling(0.7,1.3) shear(10) shear(25) resized_crop(0.64) "
         "resized_crop(0.25) blur(0.05,1.0) blur(0.5,2.0) brightness(0.25) brightness(0.6) "
         "contrast(0.35) contrast(0.7) noise(0.05) noise(0.2) cutout(0.25) cutout(0.5) invert "
-        "solarize(0.3) posterize(2) elastic(0.05) elastic(0.12)"
+        "solarize(0.3) posterize(2) elastic(0.05) elastic(0.12) "
+        "perspective(0.15) perspective(0.4) saturation(0.4) saturation(0.9) hue(0.05) hue(0.25) "
+        "grayscale(0.2) grayscale(0.5) gamma(0.25) gamma(0.6) sharpness(0.4) sharpness(0.9) "
+        "autocontrast(0.5) equalize(0.5) erasing(0.1) erasing(0.33) jpeg(60) jpeg(15) "
+        "trivial_augment(1) rand_augment(2,9)"
     ),
     "vector": (
         "jitter(0.05) jitter(0.1) jitter(0.2) jitter(0.5) jitter(1) "
@@ -30,21 +34,31 @@ _DEFAULTS = {
 }
 
 
+_COLOURS = ("saturation", "hue", "grayscale")
+"""Families that do something to images of three channels alone."""
+
+
 def default_augmentations(kind: str, shape: tuple[int, ...]) -> list[Augmentation]:
-    """Give the default candidates for a kind of data; those that its shape rules out are left."""
-    candidates = [parse(spec) for spec in _DEFAULTS[kind].split()]
-    square = kind != "image" or shape[-1] == shape[-2]
-    return [a for a in candidates if square or repr(a) != "quarter_turns"]
+    """Return the default candidates for a kind of data, without those that its shape rules out."""
+    ruled_out: set[str] = set()
+    if kind == "image":
+        ruled_out |= set(_COLOURS) if shape[0] != 3 else set()
+        ruled_out |= {"quarter_turns"} if shape[-1] != shape[-2] else set()
+    specs = _DEFAULTS[kind].split()
+    return [parse(spec) for spec in specs if spec.partition("(")[0] not in ruled_out]
 
 
-def strength_ladder(kind: str, families: Iterable[str] | None = None) -> list[Augmentation]:
-    """Return each family at several strengths, mild to strong; by default all for this kind."""
+def strength_ladder(
+    kind: str, families: Iterable[str] | None = None, *, shape: tuple[int, ...] | None = None
+) -> list[Augmentation]:
+    """Return families at several strengths, mild to strong; by default all that suit the data."""
     swept = {name: family for name, family in FAMILIES.items() if getattr(family, "ladder", ())}
     for name in families or ():
         if name not in swept:
             raise AuguryError(
                 f"{name} has no strength to sweep; those that have: {', '.join(swept)}"
             )
-    wanted = list(swept) if families is None else list(families)
-    rungs = [swept[name](*setting) for name in wanted for setting in swept[name].ladder]  # type: ignore[attr-defined,call-arg]  # families with a ladder
-    return [rung for rung in rungs if kind in rung.kinds or families is not None]
+    grey = shape is not None and kind == "image" and shape[0] != 3
+    usual = [n for n in swept if kind in swept[n].kinds and not (grey and n in _COLOURS)]
+    wanted = usual if families is None else list(families)
+    return [swept[name](*setting) for name in wanted for setting in swept[name].ladder]  # type: ignore[attr-defined,call-arg]  # families with a ladder

@@ -91,7 +91,7 @@ def rank(
         )
     if sweep:
         families = None if candidates is None else [type(c).__name__ for c in candidates]
-        candidates = strength_ladder(found.kind, families)
+        candidates = strength_ladder(found.kind, families, shape=found.shape)
     loaded = None if network is None else load_network(network, found.shape)
     with bar("ranking") as tick:
         result = rank_data(

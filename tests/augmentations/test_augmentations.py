@@ -37,6 +37,7 @@ from augury.augmentations import (
     shear,
     shift,
     solarize,
+    strength_ladder,
     translation,
     vertical_flip,
 )
@@ -311,7 +312,26 @@ def test_a_part_works_on_the_rows_that_drew_it_alone(spec):
 @pytest.mark.parametrize(
     ("spec", "says"),
     [
-        ("rotaton(3)", "did you mean rotation\\?.*scaling\\(low=0.9, high=1.1\\)"),
+        ("rotaton(3)", r"did you mean rotation\(degrees=15.0\)\? The families: .*scaling"),
+        ("rotation ** 65", "with those inside it, goes up to 64"),
+        ("(rotation ** 9 >> flips) ** 8", "with those inside it, goes up to 64"),
+        ("rotation ** 1e999", "the power must be 1, 2, 3"),
+        ("(" * 65 + "flips" + ")" * 65, "nested more than 64 deep"),
+        ("flips >> " * 1000 + "flips", "it has 9,005 characters, and 4,096 are the most"),
+        ("noise(1" + "0" * 400 + ")", "expected a standard deviation over 0"),
+        ("rotation(degrees=3,degrees=4)", "rotation is given degrees twice"),
+        ("1.5*flips", r"1.5\*flips: a weight on its own is a probability"),
+        ("x" * 3000, "no family is called"),
+        ("saturation(2)", r"a strength in \(0, 1\]"),
+        ("hue(0.6)", r"a fraction in \(0, 0.5\]"),
+        ("grayscale(0)", r"a probability in \(0, 1\]"),
+        ("gamma(1)", r"a strength in \(0, 1\)"),
+        ("perspective(0.9)", r"a distortion in \(0, 0.6\]"),
+        ("erasing(0)", r"a fraction in \(0, 1\]"),
+        ("jpeg(0.5)", "a whole quality from 1 to 100"),
+        ("trivial_augment(0)", "a whole number of operations from 1 to 16"),
+        ("trivial_augment(1,pixels=0)", "pixels over 0"),
+        ("rand_augment(2,31)", "a whole level from 0 to 30"),
         ("wobble", "no family is called 'wobble'. The families"),
         ("rotation(3,4)", r"2 value\(s\) do not fit rotation\(degrees=15.0\)"),
         ("rotation(", "it ends where more should follow"),
@@ -332,6 +352,16 @@ def test_a_wrong_spec_names_the_mistake(spec, says):
     with pytest.raises(AuguryError, match=says) as caught:
         parse(spec)
     assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 900
+
+
+def test_a_weight_on_its_own_is_a_probability():
+    assert repr(parse("0.7*flips")) == "0.7*flips | 0.3*identity"
+    assert parse(0.7 * flips()) == parse("0.7*flips")
+    assert parse("1*flips") == flips()
+    assert repr(parse("(0.2*flips) >> invert")) == "(0.2*flips | 0.8*identity) >> invert"
+    with pytest.raises(AuguryError, match="a standard deviation over 0"):
+        noise(10**400)
 
 
 def test_augmentations_refuse_what_they_cannot_do():
@@ -353,6 +383,19 @@ def test_default_candidates_suit_the_data(kind):
     if kind == "image":
         for candidate in default_augmentations(kind, (3, 8, 10)):
             candidate.check((3, 8, 10))
+
+
+COLOURS = {"saturation", "hue", "grayscale"}
+
+
+def test_candidates_for_grey_images_have_no_colours():
+    colour, grey = (default_augmentations("image", (c, 8, 8)) for c in (3, 1))
+    assert {type(a).__name__ for a in colour} - {type(a).__name__ for a in grey} == COLOURS
+    assert [repr(a) for a in colour[:33]] == [repr(a) for a in grey[:33]]
+    assert [repr(a) for a in colour[-2:]] == ["trivial_augment(1)", "rand_augment(2,9)"]
+    for shape, expected in (((3, 8, 8), COLOURS), ((1, 8, 8), set()), (None, COLOURS)):
+        names = {type(a).__name__ for a in strength_ladder("image", shape=shape)}
+        assert names & COLOURS == expected
 
 
 def test_gradients_flow_through_apply():

@@ -167,9 +167,16 @@ def number(value: float | bool | int) -> str:
 
 def require(name: str, condition: bool, expected: str, *values: float) -> None:
     """Raise one clear line if the parameters of a family are not `expected`."""
-    if not condition or not all(np.isfinite(values)):
+    if not condition or not all(map(_finite, values)):
         got = ",".join(number(v) for v in values)
         raise AuguryError(f"{name}({got}): expected {expected}")
+
+
+def _finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond every float
+        return False
 
 
 def gauss_legendre(n: int, low: float, high: float) -> Nodes:

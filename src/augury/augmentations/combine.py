@@ -15,6 +15,10 @@ from augury._base.errors import AuguryError
 from augury._base.rng import Rng
 from augury.augmentations.base import Augmentation, Nodes, Params, number
 from augury.augmentations.routing import route, take_params
+from augury.augmentations.symmetries import identity
+
+MOST_REPEATS = 64
+"""The highest power: more is a mistake, and would take for ever."""
 
 
 class _Composite(Augmentation):
@@ -76,8 +80,10 @@ class Power(_Composite):
     times: float
 
     def __post_init__(self) -> None:
-        if self.times != int(self.times) or self.times < 1:
-            raise AuguryError(f"({self.base}) ** {self.times}: the power must be 1, 2, 3, …")
+        if not (math.isfinite(self.times) and self.times == int(self.times) and self.times >= 1):
+            raise AuguryError(f"{self}: the power must be 1, 2, 3, …")
+        if self.times * _repeats(self.base) > MOST_REPEATS:
+            raise AuguryError(f"{self}: a power, with those inside it, goes up to {MOST_REPEATS}")
         object.__setattr__(self, "times", int(self.times))
         object.__setattr__(self, "parts", (self.base,) * int(self.times))
         self._combine(math.prod)
@@ -95,12 +101,29 @@ class Power(_Composite):
         return f"{bracket(self.base, Then, Mixture, Power)} ** {self.times}"
 
 
+def _repeats(part: Augmentation) -> float:
+    """Return how often a part repeats something: powers inside powers multiply."""
+    if isinstance(part, Power):
+        return part.times * _repeats(part.base)
+    return max(map(_repeats, part.parts), default=1) if isinstance(part, _Composite) else 1
+
+
 @dataclass(frozen=True)
 class Weighted:
-    """A part of a mixture with its weight: ``0.3 * a``; of use only inside ``|``."""
+    """A part of a mixture with its weight: ``0.3 * a``, to be joined by ``|``."""
 
     weight: float
     part: Augmentation
+
+    def alone(self) -> Augmentation:
+        """Return the part with its weight as its probability: ``0.3*a | 0.7*identity``."""
+        if not 0 < self.weight <= 1:
+            what = f"{number(self.weight)}*{bracket(self.part, Then, Mixture)}"
+            raise AuguryError(f"{what}: a weight on its own is a probability, over 0 and at most 1")
+        if self.weight == 1:
+            return self.part
+        rest = round(1 - self.weight, 12)  # 0.3 for 0.7, and not 0.30000000000000004
+        return Mixture((self.part, identity()), (self.weight, rest))
 
     def __or__(self, other: Any) -> Mixture:
         return Mixture.of(self, other)

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from augury._base.errors import AuguryError
-from augury._base.text import did_you_mean
+from augury._base.text import nearest
 from augury.augmentations.base import Augmentation, number
 from augury.augmentations.chain import read_chain
 from augury.augmentations.combine import Mixture, Power, Then, Weighted
@@ -26,8 +26,15 @@ from augury.augmentations.sampled import Sampled
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
-    r"|(?P<name>[A-Za-z_][\w.]*)|(?P<mark>>>|\*\*|[()|*,:=]))"
+    r"|(?P<name>[A-Za-z_][\w.]*)|(?P<mark>>>|\*\*|[()|*,:=]))",
+    re.ASCII,
 )
+
+LONGEST = 4096
+"""The number of characters of the longest spec that is read."""
+
+DEEPEST = 64
+"""The number of brackets, one inside the other, that a spec may open."""
 
 
 def signature(family: type[Augmentation]) -> str:
@@ -37,14 +44,15 @@ def signature(family: type[Augmentation]) -> str:
     return f"{family.__name__}({shown})" if shown else family.__name__
 
 
-def parse(spec: str | Augmentation, *, imports: bool = False) -> Augmentation:
+def parse(spec: str | Augmentation | Weighted, *, imports: bool = False) -> Augmentation:
     """Read an augmentation from its spec; ``parse(repr(a)) == a``.
 
     Parameters
     ----------
     spec
-        For example ``"rotation(15)"``, ``"flips >> noise(0.1)"`` or ``"0.8*blur | 0.2*invert"``;
-        an augmentation stays as it is.
+        For example ``"rotation(15)"``, ``"flips >> noise(0.1)"`` or ``"0.8*blur | 0.2*invert"``.
+        A weight on its own is a probability: ``"0.3*blur"`` is ``0.3*blur | 0.7*identity``. An
+        augmentation is returned as it is.
     imports
         Whether ``sampled(module:function)`` may import code: only for specs that a user typed.
 
@@ -55,6 +63,8 @@ def parse(spec: str | Augmentation, *, imports: bool = False) -> Augmentation:
     """
     if isinstance(spec, Augmentation):
         return spec
+    if isinstance(spec, Weighted):
+        return spec.alone()
     if not isinstance(spec, str):
         raise AuguryError(
             "an augmentation is a spec such as 'rotation(15)' or an Augmentation, not "
@@ -63,12 +73,20 @@ def parse(spec: str | Augmentation, *, imports: bool = False) -> Augmentation:
     try:
         return _Parser(spec, imports).whole()
     except AuguryError as error:
-        raise AuguryError(f"cannot read the augmentation {spec!r}: {error}") from None
+        raise AuguryError(f"cannot read the augmentation {_cut(spec, 80)}: {error}") from None
+
+
+def _cut(text: str, most: int) -> str:
+    """Quote a text, cut to a length that fits in a message."""
+    return repr(text if len(text) <= most else text[: most - 1] + "…")
 
 
 class _Parser:
     def __init__(self, text: str, imports: bool) -> None:
+        if len(text) > LONGEST:
+            raise AuguryError(f"it has {len(text):,} characters, and {LONGEST:,} are the most")
         self.imports = imports
+        self.depth = 0
         self.tokens: list[tuple[str, str]] = []
         at, text = 0, text.rstrip()
         while at < len(text):
@@ -96,13 +114,17 @@ class _Parser:
         return result
 
     def mixture(self) -> Augmentation:
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise AuguryError(f"its brackets are nested more than {DEEPEST} deep")
         parts = [self.part()]
         while self.peek() == "|":
             self.take()
             parts.append(self.part())
+        self.depth -= 1
         if len(parts) == 1:
             only = parts[0]
-            return only.part if isinstance(only, Weighted) else only
+            return only.alone() if isinstance(only, Weighted) else only
         return Mixture.of(*parts)
 
     def part(self) -> Augmentation | Weighted:
@@ -131,9 +153,10 @@ class _Parser:
     def number(self) -> float:
         text = self.take()
         try:
-            return float(text) if re.search(r"[.eE]", text) else int(text)
+            # an integer of more digits than a float holds is as good as the float
+            return int(text) if text.lstrip("+-").isdigit() and len(text) < 16 else float(text)
         except ValueError:
-            raise AuguryError(f"expected a number, got {text!r}") from None
+            raise AuguryError(f"expected a number, got {_cut(text, 40)}") from None
 
     def atom(self) -> Augmentation:
         if self.peek() == "(":
@@ -161,6 +184,8 @@ class _Parser:
                 if self.tokens and self.tokens[0][0] == "name" and self.peek(1) == "=":
                     key = self.take()
                     self.take("=")
+                    if key in named:
+                        raise AuguryError(f"{family.__name__} is given {key} twice")
                     named[key] = self.value()
                 else:
                     values.append(self.value())
@@ -201,6 +226,7 @@ SPECIAL: dict[str, Callable[[_Parser], Augmentation]] = {"chain": read_chain, "s
 
 
 def _unknown(name: str) -> str:
-    hint = did_you_mean(name, [*FAMILIES, *SPECIAL], 0.5) or "."
-    known = ", ".join(signature(family) for family in FAMILIES.values())
-    return f"no family is called {name!r}{hint} The families: {known}"
+    near = nearest(name, [*FAMILIES, *SPECIAL], cutoff=0.5)
+    shown = [signature(FAMILIES[n]) if n in FAMILIES else n for n in near]
+    hint = f"; did you mean {shown[0]}?" if shown else "."
+    return f"no family is called {_cut(name, 40)}{hint} The families: {', '.join(FAMILIES)}"

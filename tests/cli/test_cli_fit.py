@@ -12,11 +12,11 @@ from PIL import Image
 from refusal import said_in_one_line as refused
 from sklearn.datasets import load_digits
 
+from augury.data import Preparation
 from augury.kernel import (
     AugmentedFourierFeatures,
     AugmentedKernelClassifier,
     about_model,
-    save_model,
 )
 
 DIGITS: Any = load_digits()
@@ -98,17 +98,12 @@ def accuracy_of(result):
 def test_a_table_model_loaded_in_python_says_what_it_takes(run, tmp_path):
     table(tmp_path / "train.csv", 0)
     assert run("fit", "train.csv", "--label", "label", *SMALL, "--out", "m")[0] == 0
-    with pytest.warns(UserWarning, match=r"\(x - mean\) / deviation.*augury predict") as caught:
+    with pytest.warns(UserWarning, match=r"from_dict.*transform.*augury predict") as caught:
         model = AugmentedKernelClassifier.load(tmp_path / "m")
     assert "\n" not in str(caught[0].message)
-    about = about_model(tmp_path / "m")
+    prepared = Preparation.from_dict(about_model(tmp_path / "m")["preparation"])
     rows = pd.read_csv(tmp_path / "train.csv")
-    x = (rows[["a", "b", "c"]].to_numpy() - about["mean"]) / about["deviation"]
-    assert model.score(x, rows["label"]) > 0.93
-    old = {key: about[key] for key in ("kind", "mean", "deviation")}  # without columns' names
-    save_model(model, tmp_path / "old", about=old)
-    assert accuracy_of(run("predict", "old", "train.csv", "--label", "label")) > 93
-    refused(run("predict", "old", "train.csv"), "takes 3 columns", "has 5", "--label")
+    assert model.score(prepared.transform(rows[["a", "b", "c"]]), rows["label"]) > 0.93
 
 
 def test_a_tables_columns_are_found_by_name(run, tmp_path):
@@ -134,7 +129,7 @@ def test_a_tables_columns_are_found_by_name(run, tmp_path):
     frame.drop(columns="a").to_csv(tmp_path / "new.csv", index=False)
     refused(run("predict", "m", "new.csv"), "lacks 1 of the 3 columns", ": a;")
     frame.assign(a="far").to_csv(tmp_path / "new.csv", index=False)
-    refused(run("predict", "m", "new.csv"), "column 'a'", "200 of its cells", "'far' in row 1")
+    refused(run("predict", "m", "new.csv"), "column 'a'", "except for 200 cells", "'far' in row 1")
 
 
 @pytest.mark.parametrize("labels", [None, "missing", "one"])
@@ -234,7 +229,7 @@ def test_bad_input_is_one_line(run, tmp_path):
     np.savez(tmp_path / "wide.npz", x=np.zeros((4, 9, 9), np.uint8), y=[0, 1, 0, 1])
     refused(run("predict", "m", "wide.npz"), "(1, 8, 8)", "(1, 9, 9)")
     np.savez(tmp_path / "flat.npz", np.random.default_rng(0).normal(size=(4, 64)))
-    refused(run("predict", "m", "flat.npz"), "takes images")
+    refused(run("predict", "m", "flat.npz"), "takes image data")
     np.savez(tmp_path / "dark.npz", x=np.full((4, 8, 8), 3.5), y=[0, 1, 0, 1])
     refused(run("predict", "m", "dark.npz"), "scale of the pixels")
     wide = np.random.default_rng(0).uniform(0, 255, (40, 8, 8))
@@ -252,10 +247,10 @@ def test_bad_input_is_one_line(run, tmp_path):
 
 def test_a_device_or_a_column_that_overflows_is_refused(run, tmp_path):
     refused(run("fit", "digits", *SMALL, "--out", "/dev/full"), "/dev/full", "device")
-    rows = [f"{value},{k % 2}" for k, value in enumerate((1e200, -1e200, 1e199, 2e200))]
+    rows = [f"{value},{k % 2}" for k, value in enumerate((1e307, -1e307, 1e306, 2e307))]
     (tmp_path / "large.csv").write_text("\n".join(["a,label", *rows]))
     result = run("fit", "large.csv", "--label", "label", *SMALL, "--out", "m")
-    refused(result, "column 1", "2e+200")
+    refused(result, "column 1", "2e+307")
     assert not (tmp_path / "m").exists()
 
 

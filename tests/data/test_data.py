@@ -210,7 +210,10 @@ def test_other_floats_are_a_centred_real_target(y: list[float]) -> None:
     data = as_dataset(draw(6, 2), y)
     assert data.classes is None
     np.testing.assert_allclose(data.y.numpy(), np.array(y) - np.mean(y))
-    assert "centred" in data.notes[-1]
+    assert data.notes[-1] == f"the target is real-valued, with mean {np.mean(y):g}"
+    assert data.preparation is not None
+    assert data.preparation.centre == np.mean(y)
+    np.testing.assert_allclose(data.labels(), y)
     assert abs(float(data.subsample(4, 0).y.mean())) < 1e-12
 
 
@@ -226,7 +229,7 @@ def test_refused_labels() -> None:
         draw(6, 2),
         ["a", "a", "b", "b", "b", "owl"],
     )
-    refused("classes '1' and '2' have one|floats", as_dataset, draw(4, 2), [0, 0, 1, 2])
+    refused("classes '1' and '2' have one|--task regression", as_dataset, draw(4, 2), [0, 0, 1, 2])
     refused(
         "2 labels are missing|example 1", as_dataset, draw(6, 2), [0.5, np.nan, 1, 2, np.inf, 3]
     )
@@ -249,11 +252,14 @@ def test_refused_examples() -> None:
     refused("no examples|(0, 3)", as_dataset, np.zeros((0, 3)), [])
     refused("no examples|(6, 0)", as_dataset, np.zeros((6, 0)), Y6)
     refused("must be numbers|<U1", as_dataset, np.array([["a", "b"]] * 6), Y6)
-    refused("must be numbers|object", as_dataset, pd.DataFrame({"a": ["x"] * 6, "b": Y6}), Y6)
     refused("complex", as_dataset, draw(6, 2) * 1j, Y6)
     refused("one shape", as_dataset, [[1, 2], [3]], [0, 1])
     refused("one of image, series, vector|'video'", as_dataset, draw(6, 2), Y6, kind="video")
-    refused("augury.load", as_dataset, "digits")
+    refused("labels came beside the path digits", as_dataset, "digits", Y6)
+    refused("one of classification, regression|'rank'", as_dataset, draw(6, 2), Y6, task="rank")
+    refused("needs numbers|'a'", as_dataset, draw(4, 2), list("abab"), task="regression")
+    refused("targets go up to 1e+200", as_dataset, draw(4, 2), [1e200, 0.5, 2, 3])
+    refused("two classes have the name 'a'", as_dataset, draw(4, 2), [0, 1] * 2, classes="aa")
 
 
 @pytest.mark.parametrize("shape", [(6, 3), (6, 8, 8), (6, 3, 8, 8)])

@@ -17,7 +17,8 @@ import pytest
 from refusal import refused
 
 from augury.data import EMBEDDED, load
-from augury.data.load import read_source
+from augury.data.readers.paths import read_path
+from augury.data.source import Request
 
 X = np.random.default_rng(0).integers(0, 256, (12, 9, 8), dtype=np.uint8)
 Y = np.arange(12) % 3
@@ -71,8 +72,8 @@ def test_missing_packages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
 def test_what_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     np.savez(tmp_path / "train.npz", x=X, y=Y)
-    refused("no file or folder|trian.npz|did you mean train.npz?", load, tmp_path / "trian.npz")
-    refused("no file or folder|check the path", load, tmp_path / "nowhere" / "train.npz")
+    refused("no file or directory|trian.npz|did you mean train.npz?", load, tmp_path / "trian.npz")
+    refused("no file or directory|check the path", load, tmp_path / "nowhere" / "train.npz")
     refused("unknown data 'mnist'|did you mean mnist5k?|digits and mnist5k|.npz|IDX", load, "mnist")
     refused("unknown data 'qqqq'; Expected", load, "qqqq")
     (tmp_path / "notes.docx").write_bytes(b"something")
@@ -84,8 +85,8 @@ def test_what_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_options_that_a_format_has_no_use_for(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", x=X, y=Y)
     refused("label is for tables", load, tmp_path / "a.npz", label="y")
-    refused("size is for folders", load, tmp_path / "a.npz", size=8)
-    refused("size is for folders", load, "digits", size=8)
+    refused("size is for images", load, tmp_path / "a.npz", size=8)
+    refused("size is for images", load, "digits", size=8)
     refused("label is for tables", load, tmp_path, label="y")
 
 
@@ -187,9 +188,9 @@ def write_mnist(folder: Path, images: str = "", labels: str = "", part: str = "t
 
 def test_new_idx_files_need_no_labels(tmp_path: Path) -> None:
     images = write_mnist(tmp_path)
-    assert "training images were read" in read_source(tmp_path, like={})[1].notes[-1]
+    assert "training images were read" in read_path(tmp_path, Request(new=True))[1].notes[-1]
     images.rename(tmp_path / "new-images-idx3-ubyte")
-    found = read_source(tmp_path / "new-images-idx3-ubyte", like={})[1]
+    found = read_path(tmp_path / "new-images-idx3-ubyte", Request(new=True))[1]
     assert found.y is None
     assert np.array_equal(found.x, X)
 

@@ -14,7 +14,7 @@ import torch
 from PIL import Image
 from refusal import refused
 
-from augury.data import as_dataset, limits, load
+from augury.data import as_dataset, limits, load, load_new
 from augury.data.readers import folder as folder_module
 
 X = np.random.default_rng(0).integers(0, 256, (10, 9, 8), dtype=np.uint8)
@@ -50,7 +50,6 @@ def huge_png(width: int, height: int) -> bytes:
 def test_grey_images(suffix: str, tmp_path: Path) -> None:
     save_all(tmp_path, suffix=suffix)
     (tmp_path / "cat" / ".hidden.png").write_bytes(b"no image")
-    (tmp_path / "cat" / "notes.txt").write_text("no image")
     (tmp_path / ".git").mkdir()
     seen: list[tuple[int, int]] = []
     data = load(tmp_path, progress=lambda done, total: seen.append((done, total)))
@@ -150,7 +149,12 @@ def test_the_camera_may_be_held_in_any_way(orientation: int, suffix: str, tmp_pa
 def test_mixed_sizes(tmp_path: Path) -> None:
     save_all(tmp_path)
     Image.fromarray(np.zeros((30, 20), dtype=np.uint8)).save(tmp_path / "cat" / "00.png")
-    refused("of 2 sizes|8 × 9 (9)|20 × 30 (1)|--size 8", load, tmp_path)
+    data = load(tmp_path)
+    assert data.shape == (1, 8, 8)  # the median of the shorter sides
+    assert data.notes == (
+        "images of 2 sizes, 8 × 9 (9) and 20 × 30 (1), were resized to 8 × 8 pixels; choose "
+        "another side with --size (size= in Python)",
+    )
     assert load(tmp_path, size=6).shape == (1, 6, 6)
     data = load(tmp_path, size=(5, 7))
     assert data.shape == (1, 5, 7)
@@ -197,17 +201,78 @@ def test_stray_images_and_empty_folders_are_noted(tmp_path: Path) -> None:
     assert "empty" in data.notes[1]
 
 
+def test_images_in_deeper_directories_have_the_class_of_the_top_one(tmp_path: Path) -> None:
+    save_all(tmp_path)
+    deep = tmp_path / "dog" / "2024" / "may"
+    deep.mkdir(parents=True)
+    Image.fromarray(X[0]).save(deep / "a.png")
+    (tmp_path / "dog" / "again").symlink_to(tmp_path / "dog")  # a loop
+    data = load(tmp_path)
+    assert data.y.tolist() == [0] * 5 + [1] * 6
+    assert "1 of 11 images lie in deeper directories" in data.notes[0]
+
+
+def test_files_that_are_not_read_are_counted_and_named(tmp_path: Path) -> None:
+    save_all(tmp_path)
+    for name in ("a.heic", "b.HEIC", "notes.txt", "Thumbs.db", "README"):
+        (tmp_path / "cat" / name).write_text("no image")
+    (tmp_path / "labels.csv").write_text("")
+    assert load(tmp_path).notes == (
+        "5 files were not read: 2 .heic, 1 .csv, 1 .txt and 1 without suffix; convert .heic to "
+        ".jpg or .png",
+    )
+
+
+@pytest.mark.parametrize("test", ["val", "test", "Validation"])
+def test_the_training_part_is_read(test: str, tmp_path: Path) -> None:
+    save_all(tmp_path / "train")
+    save_all(tmp_path / test, X[:4])
+    data = load(tmp_path)
+    assert len(data) == 10
+    assert data.classes == ("cat", "dog")
+    assert data.notes == (f"train/ was read, and {test} not",)
+    new = load_new(tmp_path, data.preparation, shape=data.shape, real=False)
+    assert len(new.x) == 4
+    assert new.y is not None
+    assert new.y.tolist() == ["cat", "cat", "dog", "dog"]
+    assert new.notes == (f"{test}/ was read, and train not",)
+
+
+def test_data_for_detection_is_told_apart(tmp_path: Path) -> None:
+    save_all(tmp_path / "images")
+    save_all(tmp_path / "labels")
+    refused("object detection|one sub-directory per class", load, tmp_path)
+
+
+def test_large_images_of_one_size_are_made_smaller(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_all(tmp_path, np.zeros((4, 90, 100), dtype=np.uint8))
+    assert load(tmp_path).shape == (1, 90, 100)
+    monkeypatch.setattr(folder_module, "_LARGE", 1000)
+    data = load(tmp_path)
+    assert data.shape == (1, 64, 64)
+    assert "large images, 100 × 90 (4), were resized to 64 × 64" in data.notes[0]
+
+
+def test_new_images_get_the_models_size_and_colours(tmp_path: Path) -> None:
+    data = load(save_all(tmp_path / "grey"))
+    rgb = np.random.default_rng(1).integers(0, 256, (4, 20, 30, 3), dtype=np.uint8)
+    save_all(tmp_path / "colour", rgb)
+    new = load_new(tmp_path / "colour", data.preparation, shape=data.shape, real=False)
+    assert new.x.shape == (4, 1, 9, 8)
+    assert "images in colour were made grey, as the model's are" in new.notes
+
+
 # What is refused
 
 
 def test_folders_without_classes(tmp_path: Path) -> None:
-    refused("has no images|expected a folder of images for each class|cat/1.png", load, tmp_path)
+    refused(
+        "has no images|expected one sub-directory of images per class|cat/1.png", load, tmp_path
+    )
     Image.fromarray(X[0]).save(tmp_path / "a.png")
-    refused("1 loose images without class folders|cat/1.png", load, tmp_path)
-    outer = tmp_path / "outer"
-    save_all(outer / "test")
-    save_all(outer / "train")
-    refused("have no images|.png|did you mean|outer/train?", load, outer)
+    refused("1 loose images without class directories|cat/1.png", load, tmp_path)
     one = save_all(tmp_path / "one", X[:1])
     refused("one class|'cat'", load, one)
     refused("class 'dog' has one example", load, save_all(tmp_path / "three", X[:3]))
@@ -259,7 +324,7 @@ def test_a_huge_image_is_refused_from_its_header(width: int, height: int, tmp_pa
 def test_the_limit_itself_is_allowed(tmp_path: Path) -> None:
     save_all(tmp_path)
     (tmp_path / "cat" / "04.png").write_bytes(huge_png(8_000, 8_000))
-    refused("of 2 sizes|8000 × 8000 (1)", load, tmp_path)
+    refused("cat/04.png|truncated", load, tmp_path)  # its header is read, its pixels are missing
 
 
 def test_more_images_than_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,7 +90,12 @@ def test_a_stray_word_among_numbers(rows: int, tmp_path: Path) -> None:
     cells[4] = "abc"
     frame = pd.DataFrame({"b": 1.0, "a": cells, "y": [0, 1] * (rows // 2)})
     path = save_table(frame, tmp_path / "t.csv")
-    refused("column 'a'|1 of its cells|'abc' in row 5|leave them empty", load, path, label="y")
+    refused(
+        "column 'a'|numeric except for 1 cells|'abc' in row 5|leave them empty",
+        load,
+        path,
+        label="y",
+    )
     for mark in ("", "NA", "nan", "null", "N/A"):
         frame.loc[4, "a"] = mark
         data = load(save_table(frame, path), label="y")

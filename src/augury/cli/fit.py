@@ -40,6 +40,7 @@ def fit(
     label: options.Label = None,
     size: options.Size = None,
     kind: options.Kind = None,
+    task: options.Task = None,
     skip_bad: options.SkipBad = False,
 ) -> None:
     """Train a kernel model with an augmentation."""
@@ -48,8 +49,8 @@ def fit(
         raise AuguryError(f"--holdout is a share from 0 to below 1, not {holdout}")
 
     from augury.augmentations import parse
-    from augury.cli.examples import read_examples
     from augury.cli.progress import bar
+    from augury.data import load
     from augury.kernel import (
         AugmentedKernelClassifier,
         AugmentedKernelRegressor,
@@ -58,15 +59,19 @@ def fit(
 
     parsed = parse(augmentation)
     with bar("reading") as tick:
-        found = read_examples(
+        found = load(
             data,
-            label,
-            size,
-            kind,
+            label=label,
+            size=size,
+            kind=kind,
+            task=task,
+            seed=seed,
             skip_bad=skip_bad,
             progress=lambda done, total: tick(done, total, "images"),
         )
-    if found.real and loss != "quadratic":
+    assert found.preparation is not None  # `load` always has one
+    real, labels = found.classes is None, found.labels()
+    if real and loss != "quadratic":
         raise AuguryError(f"the labels are numbers, for which --loss is quadratic, not {loss!r}")
     train, test = _split(len(found.x), holdout, seed)
     if not len(train):
@@ -87,14 +92,14 @@ def fit(
     }
     model: Any = (
         AugmentedKernelRegressor(parsed, **settings)
-        if found.real
+        if real
         else AugmentedKernelClassifier(parsed, loss=loss, **settings)
     )
     started = time.perf_counter()
     with bar("fitting") as tick:
         model.fit(
             found.x[train],
-            found.y[train],
+            labels[train],
             progress=lambda done, total: tick(done, total, "features"),
         )
     seconds = time.perf_counter() - started
@@ -103,9 +108,9 @@ def fit(
         print(f"  {note}")
     print(f"{model.describe()}; {seconds:.1f} s")
     if len(test):
-        value = model.score(found.x[test], found.y[test])
-        print(f"{say_score(value, found.real)} on {len(test):,} examples left out")
-    save_model(model, out, about=found.about)
+        value = model.score(found.x[test], labels[test])
+        print(f"{say_score(value, real)} on {len(test):,} examples left out")
+    save_model(model, out, about={"preparation": found.preparation.to_dict()})
     print(f"wrote {out}")
 
 

@@ -16,7 +16,7 @@ from augury.cli import options
 from augury.cli.fit import say_score
 
 if TYPE_CHECKING:
-    from augury.cli.examples import Examples
+    from augury.data import NewExamples
 
 
 def predict(
@@ -39,30 +39,31 @@ def predict(
     if out is not None:
         check_writable(out)
 
-    from augury.cli.examples import read_new
     from augury.cli.progress import bar
+    from augury.data import Preparation, load_new
     from augury.kernel.persistence import read_model
 
     fitted: Any
     fitted, about = read_model(model, device=device)
     if not hasattr(fitted, "predict"):
         raise AuguryError(f"{model} holds features alone, which predict nothing; give a model")
+    kept = about.get("preparation")
     with bar("reading") as tick:
-        found = read_new(
+        found = load_new(
             data,
-            label,
-            size,
-            kind,
-            like=about,
+            None if kept is None else Preparation.from_dict(kept),
             shape=fitted.shape_,
             real=not hasattr(fitted, "classes_"),
+            label=label,
+            size=size,
+            kind=kind,
             skip_bad=skip_bad,
             progress=lambda done, total: tick(done, total, "images"),
         )
     if found.x.shape[1:] != fitted.shape_:
         raise AuguryError(
             f"the model takes examples of shape {fitted.shape_}, and these have "
-            f"{tuple(found.x.shape[1:])}; for a folder of images give --size, for a table --label"
+            f"{found.x.shape[1:]}; for a table give --label"
         )
     shown = out is not None or found.y is not None
     for note in found.notes:
@@ -79,12 +80,13 @@ def predict(
             print(f"wrote {out}")
 
 
-def _show_score(model: Any, found: Examples, predicted: Any) -> None:
+def _show_score(model: Any, found: NewExamples, predicted: Any) -> None:
     import numpy as np
 
     from augury.data.labels import as_written
 
-    if found.real:
+    real = not hasattr(model, "classes_")
+    if real:
         value = model.score(found.x, found.y)
     else:
         known: Any = as_written(model.classes_)
@@ -92,10 +94,10 @@ def _show_score(model: Any, found: Examples, predicted: Any) -> None:
         if len(unknown):
             print(f"  {len(unknown)} of the data's classes are unknown to the model")
         value = float(np.mean(as_written(predicted) == found.y))
-    print(f"{say_score(value, found.real)} on {len(found.x):,} examples of {found.name}")
+    print(f"{say_score(value, real)} on {len(found.x):,} examples of {found.name}")
 
 
-def _table(model: Any, found: Examples, predicted: Any) -> str:
+def _table(model: Any, found: NewExamples, predicted: Any) -> str:
     """Write predictions as CSV, with the labels where there are any."""
     columns: dict[str, list[Any]] = {} if found.y is None else {"label": found.y.tolist()}
     columns["predicted"] = predicted.tolist()

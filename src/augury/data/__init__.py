@@ -1,8 +1,19 @@
 """(x, y): examples from arrays, datasets and files, checked and in one layout."""
 
 from augury.data.dataset import Dataset
-from augury.data.load import load
-from augury.data.readers.arrays import as_dataset
+from augury.data.describe import describe
+from augury.data.load import as_dataset, load
+from augury.data.new import NewExamples, load_new
+from augury.data.preparation import Preparation
 from augury.data.readers.embedded import EMBEDDED
 
-__all__ = ["EMBEDDED", "Dataset", "as_dataset", "load"]
+__all__ = [
+    "EMBEDDED",
+    "Dataset",
+    "NewExamples",
+    "Preparation",
+    "as_dataset",
+    "describe",
+    "load",
+    "load_new",
+]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from augury.data.preparation import Preparation
 from augury.data.sampling import choose, sample_note
 
 
@@ -27,6 +29,8 @@ class Dataset:
         What the user called it.
     notes
         What was done to it on the way in (scaled, subsampled, skipped), one sentence each.
+    preparation
+        How it was prepared, to prepare new examples in the same way.
     """
 
     x: Tensor
@@ -34,6 +38,7 @@ class Dataset:
     classes: tuple[str, ...] | None
     name: str = "data"
     notes: tuple[str, ...] = ()
+    preparation: Preparation | None = None
 
     @property
     def kind(self) -> str:
@@ -48,14 +53,20 @@ class Dataset:
     def __len__(self) -> int:
         return len(self.x)
 
+    def labels(self) -> np.ndarray:
+        """Return the labels as people write them: the classes' names, or the real target."""
+        if self.classes is not None:
+            return np.array(self.classes)[self.y.numpy()]
+        return self.y.numpy() + (0.0 if self.preparation is None else self.preparation.centre)
+
     def batch(self, index: Tensor, device: torch.device, dtype: torch.dtype) -> Tensor:
-        """Give the examples of these indices as floats on a device."""
+        """Return the examples of these indices as floats on a device."""
         # Channels-last arrays are kept as they came, as a view: made contiguous a batch at a time.
         x = self.x[index].contiguous().to(device, non_blocking=True)
         return x.to(dtype) / 255 if x.dtype == torch.uint8 else x.to(dtype)
 
     def targets(self) -> Tensor:
-        """Give the labels as a matrix Y with K_Y = YYᵀ: one-hot classes, or the real target."""
+        """Return the labels as a matrix Y with K_Y = YYᵀ: one-hot classes, or the real target."""
         if self.classes is None:
             return self.y.to(torch.float64).reshape(len(self), -1)
         return torch.nn.functional.one_hot(self.y, len(self.classes)).to(torch.float64)
@@ -72,7 +83,11 @@ class Dataset:
             return self
         index = torch.from_numpy(kept)
         note = sample_note(len(kept), len(self), seed, by_class=classes is not None)
-        y = self.y[index]
+        y, preparation = self.y[index], self.preparation
         if classes is None:
-            y = y - y.mean()
-        return replace(self, x=self.x[index], y=y, notes=(*self.notes, note))
+            mean = y.mean()
+            y = y - mean
+            if preparation is not None:
+                preparation = replace(preparation, centre=preparation.centre + float(mean))
+        notes = (*self.notes, note)
+        return replace(self, x=self.x[index], y=y, notes=notes, preparation=preparation)

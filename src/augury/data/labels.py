@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from torch import Tensor
 
 from augury._base.errors import AuguryError
 from augury._base.text import listed
+from augury.data.layout import to_array
 
+TASKS = ("classification", "regression")
 _MOST_FLOAT_CLASSES = 100
+_LARGEST = 1e150  # squares of larger numbers may overflow
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,9 @@ class Labels:
         return None if self.classes is None else len(self.classes)
 
 
-def encode(y: Any, n: int, classes: Sequence[object] | None = None) -> Labels:
+def encode(
+    y: Any, n: int, classes: Sequence[object] | None = None, task: str | None = None
+) -> Labels:
     """Turn labels into class numbers, or keep them as a real target, and check them.
 
     Whole numbers, words and truth values are classes, numbered by their sorted order; so are
@@ -52,12 +56,23 @@ def encode(y: Any, n: int, classes: Sequence[object] | None = None) -> Labels:
     classes
         Names for class numbers 0, 1, … or, where `y` holds words, the order of the classes.
         Classes without an example are left out.
+    task
+        ``"classification"`` or ``"regression"``, where the labels alone leave it open.
     """
+    if task not in (None, *TASKS):
+        raise AuguryError(f"task must be one of {', '.join(TASKS)}, not {task!r}")
     values = _values(y)
     if len(values) != n:
         raise AuguryError(
             f"{len(values):,} labels came for {n:,} examples; give one label for each example"
         )
+    if task == "regression":
+        if values.dtype.kind == "U":
+            raise AuguryError(
+                f"a regression needs numbers as labels, not words such as {values[0]!r}; leave "
+                "the task out to classify them"
+            )
+        values, classes = values.astype(np.float64), None
     if values.dtype.kind == "f":
         bad = np.flatnonzero(~np.isfinite(values))
         if len(bad):
@@ -65,31 +80,41 @@ def encode(y: Any, n: int, classes: Sequence[object] | None = None) -> Labels:
                 f"{len(bad):,} labels are missing or infinite, the first of them at example "
                 f"{bad[0]}; drop those examples"
             )
-        if classes is None and not _are_whole_classes(values):
+        if task == "regression" or (
+            task is None and classes is None and not _are_whole_classes(values)
+        ):
+            if np.abs(values).max() > _LARGEST:
+                raise AuguryError(
+                    f"targets go up to {np.abs(values).max():.0e}, which is too large to square; "
+                    "bring them nearer to 1"
+                )
             if np.ptp(values) == 0:
                 raise AuguryError(f"every target is {values[0]:g}; two different ones are needed")
             return Labels(values.astype(np.float64), None)
-        if np.any(values != np.floor(values)):
+        whole = bool(np.all((values == np.floor(values)) & (np.abs(values) < 2.0**63)))
+        if classes is not None and not whole:
             raise AuguryError("class names came with labels that are not whole numbers; drop them")
-        values = values.astype(np.int64)
+        values = values.astype(np.int64) if whole else values
     distinct, numbers = np.unique(values, return_inverse=True)
     if classes is None:
         names = tuple(str(value) for value in distinct.tolist())
     else:
         names, numbers = _named(distinct, numbers, [str(name) for name in classes])
-    check_counts(np.bincount(numbers, minlength=len(names)), names, values.dtype.kind in "iu")
+    check_counts(np.bincount(numbers, minlength=len(names)), names, values.dtype.kind in "iuf")
     return Labels(numbers.astype(np.int64), names)
 
 
 def as_written(y: Any) -> np.ndarray | None:
-    """Give labels as `encode` names classes, however few there are; None if some are missing."""
-    plain = y.detach().cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
+    """Return labels as `encode` names classes, however few there are; None if some are missing."""
+    plain = to_array(y, "labels")
     if any(_is_missing(value) for value in plain.ravel().tolist()):
         return None
     values = _values(plain)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         return None
-    if values.dtype.kind == "f" and np.all(values == np.floor(values)):
+    if values.dtype.kind == "f" and np.all(
+        (values == np.floor(values)) & (np.abs(values) < 2.0**63)
+    ):
         values = values.astype(np.int64)
     return np.array([str(value) for value in values.tolist()])
 
@@ -101,13 +126,13 @@ def check_counts(counts: np.ndarray, names: Sequence[str], numeric: bool = False
     lone = [repr(name) for name, count in zip(names, counts, strict=True) if count == 1]
     if lone:
         which = f"class {lone[0]} has" if len(lone) == 1 else f"classes {listed(lone, 4)} have"
-        hint = ", or give a real-valued target as floats" if numeric and len(lone) > 1 else ""
+        hint = ", or predict numbers with --task regression (task= in Python)" if numeric else ""
         raise AuguryError(f"{which} one example only; drop it or add examples{hint}")
 
 
 def _values(y: Any) -> np.ndarray:
-    """Give the labels as one column of whole numbers, floats or words."""
-    values = y.detach().cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
+    """Return the labels as one column of whole numbers, floats or words."""
+    values = to_array(y, "labels")
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
@@ -158,6 +183,9 @@ def _named(
     else:
         unknown = [v for v in distinct.tolist() if not 0 <= v < len(names)]
         ranks = distinct.astype(np.int64)
+    twice = [name for name in set(names) if names.count(name) > 1]
+    if twice:
+        raise AuguryError(f"two classes have the name {twice[0]!r}; rename one")
     if unknown:
         raise AuguryError(
             f"label {unknown[0]!r} is none of the {len(names)} classes given ({listed(names, 5)})"

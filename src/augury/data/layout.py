@@ -16,18 +16,20 @@ _CHANNELS = (1, 3, 4)
 _LEAST_SIDE = 6
 
 
-def to_array(x: Any) -> np.ndarray:
+def to_array(x: Any, what: str = "examples") -> np.ndarray:
     """View anything array-like as a NumPy array, without a copy where that can be."""
     if isinstance(x, Tensor):
         x = x.detach().cpu()
-        if x.dtype == torch.bfloat16:  # NumPy has no such type
+        if x.layout != torch.strided:
+            x = x.to_dense()
+        if x.is_floating_point() and x.element_size() < 4:  # NumPy lacks most of these types
             x = x.float()
         return x.numpy()
     try:
         return np.asarray(x)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise AuguryError(
-            f"examples must be of one shape, to form an array; NumPy says: {cause(error)}"
+            f"{what} must be of one shape, to form an array; NumPy says: {cause(error)}"
         ) from None
 
 

@@ -1,28 +1,24 @@
-"""Data by name or path: the format is found out, and its reader called."""
+"""Data as a `Dataset`: read from a path or from what a user holds, then prepared once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from augury._base.errors import AuguryError
-from augury._base.text import cause, did_you_mean, flat, listed
+from augury._base.text import flat
 from augury.data.dataset import Dataset
-from augury.data.readers.arrays import as_dataset
-from augury.data.readers.cifar import is_cifar, read_cifar
-from augury.data.readers.embedded import EMBEDDED, read_embedded
-from augury.data.readers.folder import read_folder
-from augury.data.readers.idx import find_training_images, looks_like_idx, read_idx_pair
-from augury.data.readers.npz import read_npz
-from augury.data.readers.source import Source
-from augury.data.readers.table import TABLES, read_table
-
-_FORMATS = (
-    "an .npz file, a folder with a folder of images a class, IDX files, CIFAR's python batches, "
-    "or a table (.csv, .tsv, .parquet)"
-)
+from augury.data.labels import Labels, encode
+from augury.data.layout import arrange, to_tensor
+from augury.data.preparation import Preparation
+from augury.data.readers.objects import read_object
+from augury.data.readers.paths import read_path
+from augury.data.sampling import choose, sample_note
+from augury.data.scaling import span
+from augury.data.sizes import sides
+from augury.data.source import Progress, Request, Source, reading
 
 
 def load(
@@ -31,31 +27,37 @@ def load(
     label: str | None = None,
     size: int | tuple[int, int] | None = None,
     kind: str | None = None,
+    task: str | None = None,
     max_examples: int | None = None,
     seed: int = 0,
     skip_bad: bool = False,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Dataset:
-    """Read a dataset from an embedded name or a path; only the training part where there are more.
+    """Read a dataset from an embedded name or a path; only the training part if it has several.
 
     Parameters
     ----------
     source
-        One of `EMBEDDED`'s names (write ``./digits`` for a folder of that name); or the path of an
-        ``.npz`` file, of a folder with a folder of images a class, of an IDX file of images or a
-        folder with MNIST's, of a folder with CIFAR's python batches, or of a table.
+        One of `EMBEDDED`'s names (write ``./digits`` for a directory of that name); or the path
+        of a directory with one sub-directory of images per class, of a zip or tar archive of one,
+        of an ``.npz`` file, of an ``.npy`` file with its labels beside it, of an IDX file or a
+        directory with MNIST's, of a directory with CIFAR's Python batches, or of a table, which
+        may list the files of images.
     label
         The column of a table to predict.
     size
-        Height and width for a folder's images, or one number for both.
+        Height and width for images, or one number for both; by default as they are or, if they
+        are of several sizes, their median side, at most 64.
     kind
         ``"image"``, ``"series"`` or ``"vector"``, where the shape leaves a doubt.
+    task
+        ``"classification"`` or ``"regression"``; by default whole numbers and words are classes.
     max_examples
-        Keep at most so many, each class in proportion; other images are not even opened.
+        Keep at most this many, each class in proportion; other images are not even opened.
     seed
         Decides which are kept.
     skip_bad
-        Leave out images that cannot be read, with a note, where otherwise they are an error.
+        Leave out images that cannot be read, with a note, instead of raising.
     progress
         Called with (done, total) while images are decoded.
 
@@ -65,140 +67,102 @@ def load(
     >>> len(data), data.kind, data.shape
     (100, 'image', (1, 8, 8))
     """
-    name, found = read_source(
-        source,
-        label=label,
-        size=size,
-        max_examples=max_examples,
-        seed=seed,
-        skip_bad=skip_bad,
-        progress=progress,
-    )
-    data = as_dataset(
-        found.x,
-        found.y,
-        kind=kind or found.kind,
-        classes=found.classes,
-        name=name,
-        max_examples=max_examples,
-        seed=seed,
-    )
-    return replace(data, notes=(*found.notes, *data.notes))
-
-
-def read_source(
-    source: str | Path,
-    *,
-    label: str | None = None,
-    size: int | tuple[int, int] | None = None,
-    max_examples: int | None = None,
-    seed: int = 0,
-    skip_bad: bool = False,
-    progress: Callable[[int, int], None] | None = None,
-    like: Mapping[str, Any] | None = None,
-) -> tuple[str, Source]:
-    """Read data as it is, and give it a name; the parameters are those of `load`.
-
-    `like` is what was kept of the data that a model was fitted on, where this is new data for it:
-    that may be without labels, and the test part is read where there is one.
-    """
-    if not isinstance(source, str | Path):
+    if not isinstance(source, str | PurePath):
         raise AuguryError(
             f"augury.load takes a name or a path, not {type(source).__name__}; "
             "for data in memory use augury.as_dataset"
         )
-    if str(source) in EMBEDDED:
-        _refuse(label=label, size=size)
-        name, found = str(source), read_embedded(str(source))
-    else:
-        path = Path(source).expanduser()
-        name = path.name or path.resolve().name
-        try:
-            if not path.exists():
-                raise _missing(path)
-            if path.is_dir():
-                _refuse(label=label)
-                found = _read_folder(path, size, max_examples, seed, skip_bad, progress, like)
-            else:
-                _refuse(size=size)
-                found = _read_file(path, label, like)
-        except OSError as error:
-            raise AuguryError(f"cannot read {flat(path)}: {cause(error)}") from None
-        except MemoryError:
-            raise AuguryError(f"{flat(path)} does not fit in memory; give less of it") from None
-    return name, found
+    request = Request(label, sides(size), task, max_examples, seed, skip_bad, progress)
+    with reading(source):
+        name, found = read_path(source, request)
+        return prepare(found, request, name=name, kind=kind)
 
 
-def _read_folder(
-    path: Path,
-    size: int | tuple[int, int] | None,
-    max_examples: int | None,
-    seed: int,
-    skip_bad: bool,
-    progress: Callable[[int, int], None] | None,
-    like: Mapping[str, Any] | None,
-) -> Source:
-    new = like is not None
-    images = find_training_images(path)
-    if images is not None:
-        _refuse(size=size)
-        return _noted(read_idx_pair(images, new=new), new)
-    if is_cifar(path):
-        _refuse(size=size)
-        return _noted(read_cifar(path), new)
-    return read_folder(
-        path,
-        size=_sides(size if size is not None or like is None else like.get("size")),
-        max_examples=max_examples,
-        seed=seed,
-        skip_bad=skip_bad,
-        progress=progress,
-        new=new,
-    )
+def as_dataset(
+    x: Any,
+    y: Any = None,
+    *,
+    label: str | None = None,
+    kind: str | None = None,
+    task: str | None = None,
+    classes: Sequence[object] | None = None,
+    size: int | tuple[int, int] | None = None,
+    name: str = "data",
+    max_examples: int | None = None,
+    seed: int = 0,
+) -> Dataset:
+    """Bring examples and labels to one checked layout; its notes say what was done.
+
+    Arrays of bytes share their memory with the result. Pixels outside [0, 1] are scaled by the
+    whole array's span; columns of vectors and channels of series get mean 0 and variance 1; a
+    real target is centred, since K_Y = yyᵀ wants it so.
+
+    Parameters
+    ----------
+    x
+        Images N × height × width, with channels first or last; series N × channels × length;
+        vectors N × d: NumPy arrays, tensors, lists. A pandas or polars frame. A dataset of torch,
+        torchvision or Hugging Face, a ``DataLoader``, or any other sequence or iterable of pairs
+        (x, y) with arrays, tensors or Pillow images. A path or a name, as for `load`. A `Dataset`.
+    y
+        Labels: whole numbers, words or booleans for classes, floats for a real target.
+    label
+        The column of a frame, or the entry of a dataset's examples, that is the label.
+    kind
+        ``"image"``, ``"series"`` or ``"vector"``, where the shape leaves a doubt.
+    task
+        ``"classification"`` or ``"regression"``; by default whole numbers and words are classes.
+    classes
+        Names of the classes 0, 1, …
+    size
+        Height and width for Pillow images, or one number for both; see `load`.
+    name
+        What to call the data in results.
+    max_examples
+        Keep at most this many, each class in proportion.
+    seed
+        Decides which are kept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> data = as_dataset(np.zeros((4, 8, 8), dtype=np.uint8), ["cat", "dog", "cat", "dog"])
+    >>> data.kind, data.shape, data.classes
+    ('image', (1, 8, 8), ('cat', 'dog'))
+    """
+    if isinstance(x, Dataset):
+        if y is not None or label is not None or kind not in (None, x.kind):
+            raise AuguryError(f"a Dataset has its labels and its kind ({x.kind}); give it alone")
+        return x if max_examples is None else x.subsample(max_examples, seed)
+    if isinstance(x, str | PurePath):
+        if y is not None:
+            raise AuguryError(f"labels came beside the path {flat(x)}, which has its own; drop y")
+        path = x if isinstance(x, str) else Path(x)
+        shared: Any = {"kind": kind, "task": task, "max_examples": max_examples, "seed": seed}
+        return load(path, label=label, size=size, **shared)
+    request = Request(label, sides(size), task, max_examples, seed)
+    source = read_object(x, y, request, classes)
+    return prepare(source, request, name=name, kind=kind)
 
 
-def _noted(found: Source, new: bool) -> Source:
-    note = "the folder's training images were read, not its test images"
-    return found._replace(notes=(*found.notes, note)) if new else found
-
-
-def _read_file(path: Path, label: str | None, like: Mapping[str, Any] | None) -> Source:
-    suffix = path.suffix.lower()
-    if suffix in TABLES:
-        return read_table(path, label, like)
-    _refuse(label=label)
-    if suffix == ".npz":
-        return read_npz(path, new=like is not None)
-    if looks_like_idx(path):
-        return read_idx_pair(path, new=like is not None)
-    raise AuguryError(f"cannot tell what {flat(path)} is: expected {_FORMATS}")
-
-
-def _sides(size: int | tuple[int, int] | None) -> tuple[int, int] | None:
-    if size is None:
-        return None
-    height, width = (size, size) if isinstance(size, int) else size
-    if min(height, width) < 1:
-        raise AuguryError(f"a size is a whole number of pixels, 1 or more, not {size}")
-    return int(height), int(width)
-
-
-def _refuse(label: object = None, size: object = None) -> None:
-    """Say so when an option came that this format has no use for."""
-    if label is not None:
-        raise AuguryError("a label is for tables (.csv, .tsv, .parquet) only; leave it out here")
-    if size is not None:
-        raise AuguryError("a size is for folders of images only; leave it out here")
-
-
-def _missing(path: Path) -> AuguryError:
-    folder = path.parent
-    beside = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []
-    if path.suffix or len(path.parts) > 1:
-        hint = did_you_mean(path.name, beside) or "; check the path"
-        return AuguryError(f"there is no file or folder {flat(path)}{hint}")
-    hint = did_you_mean(path.name, [*EMBEDDED, *beside]) or ";"
-    return AuguryError(
-        f"unknown data {path.name!r}{hint} Expected an "
-        f"embedded name ({listed(EMBEDDED)}) or the path of {_FORMATS}"
-    )
+def prepare(source: Source, request: Request, *, name: str, kind: str | None = None) -> Dataset:
+    """Check what a reader returned, fit its preparation and apply it."""
+    x, notes = arrange(source.x, kind or source.kind)
+    if source.y is None:
+        raise AuguryError("labels are missing: give y beside x, or a dataset of pairs (x, y)")
+    labels = encode(source.y, len(x), source.classes, request.task or source.task)
+    low, high = span(x, source.index)
+    kept = choose(labels.y, labels.count, request.max_examples, request.seed)
+    total = len(x)
+    if kept is not None:
+        x, labels = x[kept], Labels(labels.y[kept], labels.classes)
+    fitted = Preparation.fit(x, low, high, labels)
+    fitted = replace(fitted, columns=source.columns, label=source.label)
+    notes = [*source.notes, *notes, *fitted.notes()]
+    if labels.classes is None:
+        notes.append(f"the target is real-valued, with mean {fitted.centre:g}")
+    if kept is not None:
+        by_class = labels.classes is not None
+        notes.append(sample_note(len(kept), total, request.seed, by_class=by_class))
+    y = to_tensor(labels.y if labels.classes is not None else labels.y - fitted.centre)
+    return Dataset(to_tensor(fitted.apply(x)), y, labels.classes, name, tuple(notes), fitted)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
 from augury._base.errors import AuguryError
 
 _BLOCK = 1 << 22  # values looked at in one go, so that temporaries stay small
+_LARGEST = 1e307  # differences of larger numbers may overflow
 
 
 def span(x: np.ndarray, index: np.ndarray | None = None) -> tuple[float, float]:
-    """Give the least and the largest value; raise where any is not finite.
+    """Return the least and the largest value; raise if any is not finite.
 
     Parameters
     ----------
@@ -40,43 +42,75 @@ def span(x: np.ndarray, index: np.ndarray | None = None) -> tuple[float, float]:
     )
 
 
-def scale_pixels(x: np.ndarray, low: float, high: float) -> tuple[np.ndarray, list[str]]:
-    """Give images as bytes or as float32 in [0, 1], given the whole array's span."""
-    if x.dtype in (np.uint8, np.bool_):
-        if high == 1:
-            return x.astype(np.uint8) * 255, ["pixels of 0 and 1 were taken as black and white"]
-        return x.astype(np.uint8, copy=False), []
-    if low >= 0 and high <= 1:
-        return np.asarray(x, dtype=np.float32), []
-    base = min(low, 0.0)
-    out = np.empty(x.shape, dtype=np.float32)
-    np.subtract(x, base, out=out, dtype=np.float64, casting="unsafe")  # in double, but no copy
-    out /= (high - base) or 1.0
-    np.clip(out, 0, 1, out=out)  # rounding can pass an end by one unit in the last place
-    return out, [f"pixels from {base:g} to {high:g} were scaled to [0, 1]"]
+def scale_pixels(x: np.ndarray, how: str, ends: tuple[float, float] | None) -> np.ndarray:
+    """Return images as bytes, or as float32 in [0, 1].
 
-
-def standardise(x: np.ndarray) -> tuple[np.ndarray, list[str]]:
-    """Give each column, or each channel of series, mean 0 and variance 1, as float32.
-
-    Constant columns become 0. Moments are taken in float64, a block of columns at a time.
+    Parameters
+    ----------
+    x
+        The images.
+    how
+        One of `augury.data.preparation.PIXELS`.
+    ends
+        The values that become 0 and 1, where they are scaled by a span; others are clipped.
     """
-    out = np.empty(x.shape, dtype=np.float32)
+    if ends is not None:
+        base, top = ends
+        out = np.empty(x.shape, dtype=np.float32)
+        np.subtract(x, base, out=out, dtype=np.float64, casting="unsafe")  # in double, but no copy
+        out /= top - base
+        return np.clip(out, 0, 1, out=out)
+    if x.dtype == np.bool_ or (x.dtype == np.uint8 and how != "bytes" and x.max() <= 1):
+        return x.astype(np.uint8) * 255  # black and white
+    return x if x.dtype == np.uint8 else np.asarray(x, dtype=np.float32)
+
+
+def moments(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean and the standard deviation of each column, or channel of series.
+
+    A constant column has its own value as mean, and a deviation of exactly 0. Computed in float64,
+    a block of columns at a time.
+    """
+    mean, deviation = np.empty(x.shape[1]), np.empty(x.shape[1])
     axes = (0, *range(2, x.ndim))
-    step = max(1, _BLOCK * x.shape[1] // x.size)
-    constant = 0
-    for start in range(0, x.shape[1], step):
-        columns = slice(start, start + step)
+    for columns in _blocks(x):
         block = x[:, columns].astype(np.float64)
-        # By the peak first: no square overflows, and a constant is exactly 1, so its deviations 0.
-        block /= np.maximum(np.abs(block).max(axis=axes, keepdims=True), np.finfo(float).tiny)
-        flat = block.max(axis=axes, keepdims=True) == block.min(axis=axes, keepdims=True)
-        block -= block.mean(axis=axes, keepdims=True)
-        deviation = np.sqrt(np.square(block).mean(axis=axes, keepdims=True))
-        out[:, columns] = block / np.where(flat, 1, deviation)
-        constant += int(flat.sum())
-    what = "column" if x.ndim == 2 else "channel"
-    note = f"each {what} was standardised to mean 0 and variance 1"
-    if constant:
-        note += f"; {constant} constant {what}{'s' if constant > 1 else ''} became 0"
-    return out, [note]
+        low, high = block.min(axis=axes), block.max(axis=axes)
+        peak = np.maximum(np.maximum(np.abs(low), np.abs(high)), np.finfo(float).tiny)
+        if peak.max() > _LARGEST:
+            column = columns.start + int(np.argmax(peak > _LARGEST))
+            raise AuguryError(
+                f"column {column + 1} holds numbers up to {peak.max():.0e}, which are too large to "
+                "compute with; bring them nearer to 1"
+            )
+        block /= _along(peak, x.ndim)  # so that no square overflows
+        middle = block.mean(axis=axes)
+        block -= _along(middle, x.ndim)
+        spread = np.sqrt(np.square(block).mean(axis=axes))
+        mean[columns] = np.where(low == high, low, middle * peak)
+        deviation[columns] = np.where(low == high, 0.0, spread * peak)
+    return mean, deviation
+
+
+def standardise(x: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+    """Return (x - mean) / deviation for each column or channel, as float32; constant ones as 0."""
+    out = np.empty(x.shape, dtype=np.float32)
+    divisor = np.where(deviation == 0, 1.0, deviation)
+    with np.errstate(over="ignore", invalid="ignore"):  # new data may be far off: checked there
+        for columns in _blocks(x):
+            block = x[:, columns].astype(np.float64)
+            block -= _along(mean[columns], x.ndim)
+            block /= _along(divisor[columns], x.ndim)
+            out[:, columns] = block
+    return out
+
+
+def _blocks(x: np.ndarray) -> Iterator[slice]:
+    step = max(1, _BLOCK * x.shape[1] // x.size)
+    for start in range(0, x.shape[1], step):
+        yield slice(start, min(start + step, x.shape[1]))
+
+
+def _along(values: np.ndarray, ndim: int) -> np.ndarray:
+    """Return one value a column so that it meets the columns of an array of `ndim` sides."""
+    return values.reshape(-1, *(1,) * (ndim - 2))

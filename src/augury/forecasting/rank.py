@@ -23,7 +23,7 @@ from augury.augmentations import (
     identity,
     parse,
 )
-from augury.data import Dataset, as_dataset
+from augury.data import Dataset, as_dataset, describe
 from augury.features import (
     FeatureMap,
     Flatten,
@@ -62,7 +62,9 @@ def rank(
     max_examples: int | None = 5000,
     seed: int = 0,
     device: str | torch.device = "auto",
+    label: str | None = None,
     kind: str | None = None,
+    task: str | None = None,
     name: str = "data",
     batch_size: int | None = None,
     budget: float | None = None,
@@ -74,7 +76,8 @@ def rank(
     Parameters
     ----------
     x, y
-        Examples and labels: arrays, tensors, or a map-style dataset as `x` alone.
+        Examples and labels: arrays, tensors; or as `x` alone a frame with `label`, a dataset, a
+        ``DataLoader``, an iterable of pairs, or a path: whatever `augury.as_dataset` takes.
     augmentations
         Candidates, as augmentations or specs such as ``"rotation(15)"``; by default those that
         suit the kind of data.
@@ -95,8 +98,12 @@ def rank(
         Of everything random.
     device
         ``"auto"``, ``"cpu"``, ``"cuda"`` or a torch device.
+    label
+        The column of a frame to predict.
     kind
         ``"image"``, ``"series"`` or ``"vector"`` where the shape of `x` leaves a doubt.
+    task
+        ``"classification"`` or ``"regression"``; by default whole numbers and words are classes.
     name
         What the data is called in the result.
     batch_size
@@ -119,7 +126,8 @@ def rank(
     'vertical_flip'
     """
     started = time.perf_counter()
-    data = as_dataset(x, y, kind=kind, name=name, max_examples=max_examples, seed=seed)
+    read: Any = {"label": label, "kind": kind, "task": task, "name": name}
+    data = as_dataset(x, y, **read, max_examples=max_examples, seed=seed)
     candidates = _candidates(augmentations, data)
     if model is None and layer is not None:
         raise AuguryError(f"the layer {layer!r} is of no network; give the network as model")
@@ -166,18 +174,6 @@ def rank(
         trust=scorer.trust(),
         gallery=make_gallery(data, candidates, seed),
     )
-
-
-def describe(data: Dataset) -> dict[str, Any]:
-    """Say what the data is, in plain values."""
-    return {
-        "name": data.name,
-        "kind": data.kind,
-        "examples": len(data),
-        "shape": list(data.shape),
-        "classes": None if data.classes is None else list(data.classes),
-        "notes": list(data.notes),
-    }
 
 
 def _candidates(

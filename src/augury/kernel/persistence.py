@@ -21,6 +21,7 @@ from augury._base.devices import resolve_device
 from augury._base.errors import AuguryError
 from augury._base.files import write
 from augury.augmentations import parse
+from augury.data import Preparation
 from augury.features.hadamard import HadamardFrequencies
 from augury.kernel.base import PRECISIONS, KernelModel
 from augury.kernel.classifier import AugmentedKernelClassifier
@@ -98,13 +99,12 @@ def load_model(path: str | Path, *, device: str = "auto") -> Saved:
     says so.
     """
     model, about = read_model(path, device=device)
-    spread = "mean" in about and "deviation" in about
-    if spread or "span" in about:
-        how = "(x - mean) / deviation" if spread else "(x - span[0]) / (span[1] - span[0])"
+    kept = about.get("preparation")
+    if kept is not None and Preparation.from_dict(kept).notes():
         warnings.warn(
-            f"{path} takes examples scaled as `augury fit` did: {how}, as "
-            "augury.kernel.about_model gives them for this file; `augury predict` does it "
-            "by itself",
+            f"{path} takes examples prepared as `augury fit` did: x = augury.data.Preparation"
+            f".from_dict(augury.kernel.about_model({str(path)!r})['preparation']).transform(x); "
+            "`augury predict` does it by itself",
             UserWarning,
             stacklevel=2,
         )

@@ -10,7 +10,7 @@ import numpy as np
 from augury._base.errors import AuguryError
 from augury._base.text import flat
 from augury.data.readers.plain_pickle import read_pickle
-from augury.data.readers.source import Source
+from augury.data.source import Source
 
 _SHAPE = (3, 32, 32)
 
@@ -34,7 +34,7 @@ def read_cifar(folder: Path) -> Source:
         label, meta, key = "fine_labels", folder / "meta", "fine_label_names"
     x, y = zip(*(read_batch(path, label) for path in batches), strict=True)
     classes = _names(read_pickle(meta).get(key)) if meta.is_file() else None
-    return Source(np.concatenate(x), np.concatenate(y), classes, "image", notes)
+    return Source(np.concatenate(x), np.concatenate(y), classes, "image", notes=notes)
 
 
 def read_batch(path: Path, label: str) -> tuple[np.ndarray, np.ndarray]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,21 +12,23 @@ from augury._base.text import flat, listed
 if TYPE_CHECKING:
     import pandas as pd
 
+    from augury.data.preparation import Preparation
+
 _MOST_CATEGORIES = 20
 
 
-def column_of(frame: pd.DataFrame, name: str, path: Path) -> pd.Series:
-    """Give the one column of a name."""
+def column_of(frame: pd.DataFrame, name: str, what: str) -> pd.Series:
+    """Return the one column of a name."""
     found: Any = frame[name]
     if found.ndim > 1:
-        raise AuguryError(f"{flat(path)} has {found.shape[1]} columns {name!r}; rename one")
+        raise AuguryError(f"{flat(what)} has {found.shape[1]} columns {name!r}; rename one")
     return found
 
 
 def features_of(
-    frame: pd.DataFrame, path: Path
+    frame: pd.DataFrame, what: str
 ) -> tuple[list[tuple[str, str | None]], list[np.ndarray], list[str]]:
-    """Give what each feature is (a column, or a word of one), its values, and what was done."""
+    """Return what each feature is (a column, or a word of one), its values, and what was done."""
     import pandas as pd
 
     names: list[tuple[str, str | None]] = []
@@ -43,7 +43,7 @@ def features_of(
             numbers = _numbers(column)
             whole = bool((np.isnan(numbers) | (numbers % 1 == 0)).all())
             if distinct > _MOST_CATEGORIES or (distinct and not whole):  # 0, 1, 2, 3+ may be words
-                _check_stray(column, numbers, path, most=True)
+                _check_stray(column, numbers, what, most=True)
             if not 0 < distinct <= _MOST_CATEGORIES:
                 dropped.append(name)
                 continue
@@ -68,31 +68,30 @@ def features_of(
 
 
 def same_features(
-    frame: pd.DataFrame, like: Mapping[str, Any], path: Path
+    frame: pd.DataFrame, like: Preparation, what: str
 ) -> tuple[list[np.ndarray], list[str]]:
-    """Give the features of a model's table, in their order; missing numbers become its means."""
-    wanted = list(dict.fromkeys(name for name, _ in like["columns"]))
+    """Return the features of a model's table, in their order; missing numbers become its means."""
+    wanted = list(dict.fromkeys(name for name, _ in like.columns))
     missing = [name for name in wanted if name not in frame.columns]
     if missing:
         raise AuguryError(
-            f"{flat(path)} lacks {len(missing):,} of the {len(wanted):,} columns that the model "
+            f"{flat(what)} lacks {len(missing):,} of the {len(wanted):,} columns that the model "
             f"was fitted on: {listed(missing)}; add them, under these names"
         )
-    found = {name: column_of(frame, name, path) for name in wanted}
+    found = {name: column_of(frame, name, what) for name in wanted}
     known: dict[str, set[str]] = {}
-    for name, word in like["columns"]:
+    for name, word in like.columns:
         if word is not None:
             known.setdefault(name, set()).add(word)
     words = {name: _words(found[name]) for name in known}
-    means = np.broadcast_to(like["mean"], len(like["columns"]))
     columns: list[np.ndarray] = []
     filled: list[str] = []
-    for (name, word), mean in zip(like["columns"], means.tolist(), strict=True):
+    for (name, word), mean in zip(like.columns, like.mean, strict=True):
         if word is not None:
             columns.append((words[name] == word).astype(np.float64))
             continue
         values = _numbers(found[name])
-        _check_stray(found[name], values, path)
+        _check_stray(found[name], values, what)
         if np.isnan(values).any():
             filled.append(f"{name} ({int(np.isnan(values).sum()):,})")
         columns.append(np.where(np.isnan(values), mean, values))
@@ -115,27 +114,27 @@ def _count(column: pd.Series) -> int:
 
 
 def _words(column: pd.Series) -> np.ndarray:
-    """Give a column as words, None where one is missing; whole numbers without a point."""
+    """Return a column as words, None where one is missing; whole numbers without a point."""
     values = zip(column.convert_dtypes().tolist(), column.isna(), strict=True)
     return np.array([None if missing else str(value) for value, missing in values], dtype=object)
 
 
 def _numbers(column: pd.Series) -> np.ndarray:
-    """Give a column as numbers, NaN where a cell is none."""
+    """Return a column as numbers, NaN where a cell is none."""
     import pandas as pd
 
     found: Any = pd.to_numeric(column.astype(object), errors="coerce")
     return found.to_numpy(np.float64, na_value=np.nan)
 
 
-def _check_stray(column: pd.Series, numbers: np.ndarray, path: Path, *, most: bool = False) -> None:
+def _check_stray(column: pd.Series, numbers: np.ndarray, what: str, *, most: bool = False) -> None:
     """Refuse a column with cells that are no numbers; with `most`, only if most cells are."""
     stray = column.notna().to_numpy() & np.isnan(numbers)
     if stray.any() and not (most and np.sum(~np.isnan(numbers)) <= stray.sum()):
         first = int(np.argmax(stray))
         raise AuguryError(
-            f"column {flat(column.name)!r} of {flat(path)} is of numbers, but for {stray.sum():,} "
-            f"of its cells, the first of them {flat(column.iloc[first])[:40]!r} in row {first + 1} "
+            f"column {flat(column.name)!r} of {flat(what)} is numeric except for {stray.sum():,} "
+            f"cells, the first of them {flat(column.iloc[first])[:40]!r} in row {first + 1} "
             "(without the header); correct these cells or leave them empty"
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from augury._base.errors import AuguryError
-from augury.data.readers.source import Source
+from augury.data.source import Source
 
 EMBEDDED = {
     "digits": "1,797 handwritten digits of 8 × 8 pixels, inside scikit-learn",

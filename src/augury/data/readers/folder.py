@@ -1,10 +1,9 @@
-"""A folder with a folder of images a class."""
+"""A directory with one sub-directory of images per class."""
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,37 +13,58 @@ from augury._base.errors import AuguryError
 from augury._base.text import flat, listed
 from augury.data.labels import encode
 from augury.data.limits import check_bytes
-from augury.data.readers.images import EXTENSIONS, Header, Unreadable, decode, read_header
-from augury.data.readers.source import Source
+from augury.data.readers.images import Header, Unreadable, decode, read_header
+from augury.data.readers.tree import find_images
 from augury.data.sampling import choose, sample_note
+from augury.data.sizes import default_side
+from augury.data.source import Request, Source
 
-Progress = Callable[[int, int], None]
+_LARGE = 2 << 30  # bytes of pixels past which images of one size are made smaller too
 
 
-def read_folder(
-    path: Path,
-    *,
-    size: tuple[int, int] | None = None,
-    max_examples: int | None = None,
-    seed: int = 0,
-    skip_bad: bool = False,
-    progress: Progress | None = None,
-    new: bool = False,
+def read_folder(path: Path, request: Request, shown: str | None = None) -> Source:
+    """Read images, each of the class that its sub-directory names; new ones may be loose.
+
+    Parameters
+    ----------
+    path
+        The directory.
+    request
+        What to read.
+    shown
+        What to call the directory in messages, where that is not its path.
+    """
+    tree = find_images(path, shown or str(path), new=request.new)
+    y = None if tree.names is None else np.array(tree.y)
+    return read_images(path, tree.files, y, tree.names, request, tree.notes, shown or str(path))
+
+
+def read_images(
+    root: Path,
+    files: Sequence[Path],
+    y: np.ndarray | None,
+    names: Sequence[str] | None,
+    request: Request,
+    notes: Sequence[str],
+    shown: str,
 ) -> Source:
-    """Read images, the name of each one's folder being its class; `new` ones may be loose.
+    """Read image files with labels, or without where they are new.
 
     Those to keep are chosen first; their headers are looked at; then they are decoded, two at a
     time, into one array of bytes.
     """
-    files, y, names, notes = _find(path, new)
-    kept = None
-    if not new:
-        labels = encode(y, len(files), names)
-        kept = choose(labels.y, labels.count, max_examples, seed)
-    if kept is not None:
-        notes.append(sample_note(len(kept), len(files), seed, by_class=True))
-        files, y = [files[i] for i in kept], y[kept]
-    bad = _Bad(path, skip_bad)
+    notes = list(notes)
+    classes = None if names is None else tuple(names)
+    task = request.task
+    if y is not None and not request.new:
+        labels = encode(y, len(files), classes, task)
+        kept = choose(labels.y, labels.count, request.max_examples, request.seed)
+        task = "regression" if labels.classes is None else "classification"
+        if kept is not None:
+            by_class = labels.classes is not None
+            notes.append(sample_note(len(kept), len(files), request.seed, by_class=by_class))
+            files, y = [files[i] for i in kept], y[kept]
+    bad = _Bad(root, shown, request.skip_bad)
 
     headers: dict[int, Header] = {}
     for i, file in enumerate(files):
@@ -53,17 +73,37 @@ def read_folder(
         except Unreadable as error:
             bad.add(file, error)
     if not headers:
-        raise AuguryError(f"none of the {len(files):,} images in {flat(path)} can be read")
-    size = _common_size(path, headers, size, notes)
+        raise AuguryError(f"none of the {len(files):,} images in {flat(shown)} can be read")
     grey = all(header.grey for header in headers.values())
+    size = request.size
+    if request.like is not None and request.like.kind == "image":
+        channels, *model = request.like.shape
+        size = size or (model[0], model[1])
+        if channels == 1 and not grey:
+            notes.append("images in colour were made grey, as the model's are")
+        grey = grey if channels not in (1, 3) else channels == 1
+    size = _common_size(headers, size, 1 if grey else 3, notes)
     notes += _describe(headers.values())
+    pixels, good = _decode(files, list(headers), grey, size, request, bad, shown)
+    notes += bad.notes()
+    rows = np.array(list(headers))[good]
+    return Source(pixels, None if y is None else y[rows], classes, "image", task, tuple(notes))
 
+
+def _decode(
+    files: Sequence[Path],
+    rows: list[int],
+    grey: bool,
+    size: tuple[int, int],
+    request: Request,
+    bad: _Bad,
+    shown: str,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Decode images into one array; also return which rows could be."""
     shape = (1 if grey else 3, *size)
-    check_bytes(
-        len(headers) * int(np.prod(shape)), f"the images of {flat(path)}", "give a smaller --size"
-    )
-    pixels = np.empty((len(headers), *shape), dtype=np.uint8)
-    rows = list(headers)
+    total = len(rows) * int(np.prod(shape))
+    check_bytes(total, f"the images of {flat(shown)}", "give a smaller --size")
+    pixels = np.empty((len(rows), *shape), dtype=np.uint8)
     good = np.ones(len(rows), dtype=bool)
 
     def one(row: int) -> Unreadable | None:
@@ -79,30 +119,27 @@ def read_folder(
             if failure is not None:
                 bad.add(files[rows[row]], failure)
                 good[row] = False
-            if progress is not None:
-                progress(row + 1, len(rows))
+            if request.progress is not None:
+                request.progress(row + 1, len(rows))
     finally:  # also after Ctrl-C: what has not begun is not waited for
         pool.shutdown(cancel_futures=True)
-    if not good.all():
-        pixels = pixels[good]
-    notes += bad.notes()
-    if not names:
-        return Source(pixels, None, None, "image", tuple(notes))
-    return Source(pixels, y[rows][good], tuple(names), "image", tuple(notes))
+    if not good.any():
+        raise AuguryError(f"none of the {len(rows):,} images in {flat(shown)} can be read")
+    return (pixels if good.all() else pixels[good]), good
 
 
 class _Bad:
-    """Images that cannot be read: the first one stops the reading, unless they are skipped."""
+    """Images that cannot be read: the first one raises, unless they are skipped."""
 
-    def __init__(self, folder: Path, skip: bool) -> None:
-        self.folder, self.skip = folder, skip
+    def __init__(self, root: Path, shown: str, skip: bool) -> None:
+        self.root, self.shown, self.skip = root, shown, skip
         self.names: list[str] = []
 
     def add(self, file: Path, error: Unreadable) -> None:
-        name = flat(file.relative_to(self.folder))
+        name = flat(file.relative_to(self.root) if file.is_relative_to(self.root) else file)
         if not self.skip:
             raise AuguryError(
-                f"cannot read the image {name} in {flat(self.folder)}: {error}; repair or remove "
+                f"cannot read the image {name} in {flat(self.shown)}: {error}; repair or remove "
                 "it, or go on without such images by --skip-bad (skip_bad=True in Python)"
             )
         self.names.append(name)
@@ -114,73 +151,24 @@ class _Bad:
         return [f"{some} could not be read and left out: {listed(self.names, 5)}"]
 
 
-def _find(path: Path, new: bool) -> tuple[list[Path], np.ndarray, list[str], list[str]]:
-    """List the images with their class numbers, in sorted order; without names, if loose."""
-    loose, folders = _images(path), _folders(path)
-    found = {folder: _images(path / folder) for folder in folders}
-    names = [folder for folder in folders if found[folder]]
-    expected = f"expected a folder of images for each class, as {flat(path / 'cat' / '1.png')}"
-    if not names:
-        if loose and new:
-            return [path / file for file in loose], np.zeros(len(loose), dtype=int), [], []
-        if loose:
-            raise AuguryError(
-                f"{flat(path)} holds {len(loose):,} loose images without class folders; {expected}"
-            )
-        if not folders:
-            raise AuguryError(f"the folder {flat(path)} has no images; {expected}")
-        inner = next((f for f in ("train", "training", *folders) if _has_classes(path / f)), None)
-        hint = f"; did you mean {flat(path / inner)}?" if inner else ""
-        raise AuguryError(
-            f"the folders in {flat(path)} have no images ({' '.join(EXTENSIONS)}); {expected}{hint}"
-        )
-    notes = []
-    if loose:
-        notes.append(f"{len(loose):,} images outside of the class folders were left out")
-    if len(names) < len(folders):
-        empty = [folder for folder in folders if not found[folder]]
-        notes.append(f"folders without images were left out: {listed(empty, 5)}")
-    files = [path / name / file for name in names for file in found[name]]
-    y = np.repeat(np.arange(len(names)), [len(found[name]) for name in names])
-    return files, y, names, notes
-
-
-def _images(folder: Path) -> list[str]:
-    with os.scandir(folder) as entries:
-        return sorted(
-            entry.name
-            for entry in entries
-            if not entry.name.startswith(".")
-            and os.path.splitext(entry.name)[1].lower() in EXTENSIONS
-            and entry.is_file()
-        )
-
-
-def _folders(folder: Path) -> list[str]:
-    with os.scandir(folder) as entries:
-        return sorted(e.name for e in entries if e.is_dir() and not e.name.startswith("."))
-
-
-def _has_classes(folder: Path) -> bool:
-    return folder.is_dir() and any(_images(folder / inner) for inner in _folders(folder))
-
-
 def _common_size(
-    path: Path,
-    headers: dict[int, Header],
-    size: tuple[int, int] | None,
-    notes: list[str],
+    headers: dict[int, Header], size: tuple[int, int] | None, channels: int, notes: list[str]
 ) -> tuple[int, int]:
+    """Return the size that all images get, and note it where it is not their own."""
     counts = Counter(header.size for header in headers.values())
-    if size is None and len(counts) == 1:
-        return next(iter(counts))
     if size is None:
-        common = counts.most_common()
-        shown = [f"{width} × {height} ({count:,})" for (height, width), count in common]
-        raise AuguryError(
-            f"the images in {flat(path)} are of {len(counts)} sizes: {listed(shown, 3)}; resize "
-            f"them all with --size {min(common[0][0])} (size= in Python), or another number"
+        height, width = next(iter(counts))
+        large = len(headers) * channels * height * width > _LARGE
+        if len(counts) == 1 and not large:
+            return height, width
+        side = default_side([header.size for header in headers.values()])
+        what = "large images" if len(counts) == 1 else f"images of {len(counts):,} sizes"
+        common = [f"{w} × {h} ({count:,})" for (h, w), count in counts.most_common()]
+        notes.append(
+            f"{what}, {listed(common, 3)}, were resized to {side} × {side} pixels; choose "
+            "another side with --size (size= in Python)"
         )
+        return side, side
     if set(counts) != {size}:
         notes.append(f"images were resized to {size[1]} × {size[0]} pixels")
     return size

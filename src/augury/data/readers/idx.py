@@ -19,7 +19,7 @@ import numpy as np
 from augury._base.errors import AuguryError
 from augury._base.text import cause, flat
 from augury.data.limits import check_bytes
-from augury.data.readers.source import Source
+from augury.data.source import Source
 
 _TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 _IMAGES = re.compile(r"train-images[-.]idx3-ubyte(\.gz)?")

@@ -11,10 +11,11 @@ from torch import Tensor
 from torch.utils.data import Subset
 
 from augury._base.errors import AuguryError
-from augury.data.labels import Labels, encode
+from augury.data.labels import encode
 from augury.data.layout import to_array
 from augury.data.readers.pictures import is_grey, to_pixels
-from augury.data.sampling import choose
+from augury.data.sampling import choose, sample_note
+from augury.data.source import Request, Source
 
 
 def is_map_style(x: Any, y: Any) -> bool:
@@ -30,33 +31,39 @@ def is_map_style(x: Any, y: Any) -> bool:
     return len(x) > 0 and (isinstance(x[0], parts) or (y is None and _is_pair(x[0])))
 
 
-def read(
-    x: Any, y: Any, classes: Sequence[object] | None, most: int | None, seed: int
-) -> tuple[np.ndarray, Labels, np.ndarray | None]:
-    """Read a dataset: its examples (those kept), all its labels and the numbers of those kept.
+def read_map_style(x: Any, y: Any, request: Request, classes: Sequence[str] | None) -> Source:
+    """Read a dataset: the examples that are kept, with their labels.
 
     Labels that lie ready (``targets`` or ``labels``) are used, so that what is not kept is never
     loaded. Where there are none, everything is read once for the labels and what is kept again;
     where everything is kept, once in all.
     """
-    n = len(x)
+    n, most = len(x), request.max_examples
     if n == 0:
         raise AuguryError("there are no examples in an empty dataset; give some")
     ready = y if y is not None else _ready_labels(x)
     if ready is None and (most is None or most >= n):
         found: list[Any] = []
         array = stack((_example(x[i], i, found) for i in range(n)), n)
-        return array, encode(_column(found), n, classes or _class_names(x, found)), None
+        names = classes or _class_names(x, found)
+        return Source(array, _column(found), None if names is None else tuple(names))
     if ready is None:
         found = []
         for i in range(n):
             _example(x[i], i, found)
         ready = _column(found)
-    labels = encode(ready, n, classes or (_class_names(x, ready) if y is None else None))
-    kept = choose(labels.y, labels.count, most, seed)
+    names = classes or (_class_names(x, ready) if y is None else None)
+    labels = encode(ready, n, names, request.task)
+    kept = choose(labels.y, labels.count, most, request.seed)
     index = range(n) if kept is None else kept.tolist()
     array = stack((_example(x[i], i, None) for i in index), len(index), index.__getitem__)
-    return array, labels, kept
+    notes: tuple[str, ...] = ()
+    if kept is not None:
+        by_class = labels.classes is not None
+        notes = (sample_note(len(kept), n, request.seed, by_class=by_class),)
+    task = "regression" if labels.classes is None else "classification"
+    target = labels.y if kept is None else labels.y[kept]
+    return Source(array, target, labels.classes, task=task, notes=notes, index=kept)
 
 
 def stack(

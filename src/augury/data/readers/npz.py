@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import zipfile
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import numpy as np
 from augury._base.errors import AuguryError
 from augury._base.text import cause, flat, listed
 from augury.data.limits import check_bytes
-from augury.data.readers.source import Source
+from augury.data.source import Source
 
 # Names that are looked for, best first, whatever their case.
 _X = ("x_train", "train_x", "train_images", "train_data", "x", "images", "data")
@@ -36,10 +35,10 @@ def read_npz(path: Path, *, new: bool = False) -> Source:
             else:
                 x, y = _find(names, _X, path, "examples"), _find(names, _Y, path, "labels")
             arrays = [None if name is None else _read(archive, name, path) for name in (x, y)]
-    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError) as error:
-        if isinstance(error, AuguryError):
-            raise
-        raise AuguryError(_explain(path, error)) from None
+    except AuguryError:
+        raise
+    except Exception as error:  # a damaged archive can make zipfile and NumPy raise anything
+        raise AuguryError(_explain(path, error)) from error
     rest = [name for name in names if name not in (x, y)]
     used = listed([x] if y is None else [x, y])
     note = f"of the archive, {used} {'was' if y is None else 'were'} used and {listed(rest)} not"
@@ -82,6 +81,8 @@ def _read(archive: zipfile.ZipFile, name: str, path: Path) -> np.ndarray:
             else np.lib.format.read_array_header_2_0
         )
         shape, _, dtype = header(stream)
+    if any(type(side) is not int or side < 0 for side in shape):
+        raise AuguryError(f"{what} has the shape {flat(shape)[:80]}; save it again")
     if dtype.hasobject:
         raise AuguryError(
             f"{what} holds a pickle (dtype {dtype}), which is not read since it could run code; "

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from augury._base.errors import AuguryError
 from augury._base.text import cause, did_you_mean, flat, listed
 from augury.data.limits import check_bytes
 from augury.data.readers.columns import column_of, features_of, same_features
-from augury.data.readers.source import Source
+from augury.data.source import Request, Source
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,44 +19,56 @@ if TYPE_CHECKING:
 TABLES = (".csv", ".tsv", ".parquet", ".pq")
 
 
-def read_table(path: Path, label: str | None, like: Mapping[str, Any] | None = None) -> Source:
-    """Read a table: numbers as they are, words with few distinct values as one-hot columns.
+def read_table(path: Path, request: Request) -> Source:
+    """Read a table from a file; see `read_frame`."""
+    return read_frame(_frame(path), request, str(path))
+
+
+def read_frame(frame: pd.DataFrame, request: Request, what: str) -> Source:
+    """Read a frame: numbers as they are, words with few distinct values as one-hot columns.
 
     Missing numbers become their column's mean; a missing word is none of its column's values.
-    New examples for a model come with what was kept of its own data, `like`: their columns are
-    found by their names, and the label may be missing.
+    Where a model's preparation is known, its columns are found by their names.
     """
-    frame = _frame(path)
-    frame.columns = [str(column) for column in frame.columns]
-    columns = list(frame.columns)
-    if label is None and like is not None:
-        label = next((name for name in columns if name == like.get("label")), None)
-    elif label is None:
-        raise AuguryError(
-            f"which column of {flat(path)} is the label? give --label (label= in Python), one of: "
-            f"{listed(columns, 12)}"
-        )
-    elif label not in columns:
-        raise AuguryError(
-            f"{flat(path)} has no column {label!r}{did_you_mean(label, columns) or ';'} "
-            f"its columns are {listed(columns, 12)}"
-        )
+    frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
+    label, like = _label(list(frame.columns), request, what), request.like
     y = None
     if label is not None:
-        y = column_of(frame, label, path)
+        y = column_of(frame, label, what)
         frame = frame.drop(columns=label)
-    if like is not None and "columns" in like:
-        names = like["columns"]
-        features, notes = same_features(frame, like, path)
+    if like is not None and like.columns:
+        names = like.columns
+        features, notes = same_features(frame, like, what)
     else:
-        names, features, notes = features_of(frame, path)
+        names, features, notes = features_of(frame, what)
     if not features:
         raise AuguryError(
-            f"{flat(path)} has no column of numbers to learn from"
+            f"{flat(what)} has no column of numbers to learn from"
             + (f" beside the label {label!r}" if label is not None else "")
             + (f" ({notes[-1]})" if notes else "")
         )
-    return Source(np.column_stack(features), y, notes=tuple(notes), columns=names)
+    return Source(
+        np.column_stack(features), y, notes=tuple(notes), columns=tuple(names), label=label
+    )
+
+
+def _label(columns: list[str], request: Request, what: str) -> str | None:
+    """Return the column of the labels; None where new examples have none."""
+    label = request.label
+    if label is None and request.new:
+        known = None if request.like is None else request.like.label
+        return known if known in columns else None
+    if label is None:
+        raise AuguryError(
+            f"which column of {flat(what)} is the label? give --label (label= in Python), one of: "
+            f"{listed(columns, 12)}"
+        )
+    if label not in columns:
+        raise AuguryError(
+            f"{flat(what)} has no column {label!r}{did_you_mean(label, columns) or ';'} "
+            f"its columns are {listed(columns, 12)}"
+        )
+    return label
 
 
 def _frame(path: Path) -> pd.DataFrame:
@@ -75,11 +86,10 @@ def _frame(path: Path) -> pd.DataFrame:
         raise AuguryError(
             "reading Parquet files needs pyarrow; pip install 'augury[tables]'"
         ) from None
-    except AuguryError:
+    except (AuguryError, MemoryError):
         raise
-    # What pandas and pyarrow raise for files that they cannot make sense of.
-    except (ValueError, OSError, OverflowError, RuntimeError) as error:
-        raise AuguryError(f"{flat(path)} cannot be read as a table: {cause(error)}") from None
+    except Exception as error:  # a damaged file can make pandas and pyarrow raise anything
+        raise AuguryError(f"{flat(path)} cannot be read as a table: {cause(error)}") from error
 
 
 def _check_parquet(path: Path) -> None:

@@ -1,0 +1,98 @@
+"""New examples for a model: prepared as the model's own were, with labels or without."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from augury._base.errors import AuguryError
+from augury.data.labels import as_written
+from augury.data.layout import arrange
+from augury.data.preparation import Preparation
+from augury.data.readers.paths import read_path
+from augury.data.scaling import span
+from augury.data.sizes import sides
+from augury.data.source import Progress, Request, Source, reading
+
+
+@dataclass(frozen=True)
+class NewExamples:
+    """Examples as a model takes them, and labels as people write them, if they have any."""
+
+    x: np.ndarray
+    y: np.ndarray | None
+    name: str
+    notes: tuple[str, ...]
+
+
+def load_new(
+    source: str | Path,
+    like: Preparation | None,
+    *,
+    shape: tuple[int, ...],
+    real: bool,
+    label: str | None = None,
+    size: int | tuple[int, int] | None = None,
+    kind: str | None = None,
+    skip_bad: bool = False,
+    progress: Progress | None = None,
+) -> NewExamples:
+    """Read new examples for a model; the test part is read where there is one.
+
+    Parameters
+    ----------
+    source, label, size, kind, skip_bad, progress
+        As for `augury.load`.
+    like
+        How the model's own data was prepared; None if it was fitted in Python, where values are
+        taken as they are.
+    shape
+        Of one example, as the model takes it.
+    real
+        Whether the model predicts numbers.
+    """
+    request = Request(label, sides(size), skip_bad=skip_bad, progress=progress, like=like, new=True)
+    with reading(source):
+        name, found = read_path(source, request)
+        kind = kind or found.kind
+        notes = list(found.notes)
+        if like is not None:
+            x = like.transform(found.x, kind=kind)
+        else:
+            x, done = arrange(np.asarray(found.x), kind)
+            span(x)  # raises if some are not finite
+            notes += [
+                *done,
+                "the model was not fitted by augury fit: values were taken as they are",
+            ]
+            if math.prod(shape) == math.prod(x.shape[1:]):
+                x = x.reshape(len(x), *shape)
+        y = _labels(found, len(x), real, notes)
+    return NewExamples(x, y, name, tuple(notes))
+
+
+def _labels(source: Source, count: int, real: bool, notes: list[str]) -> np.ndarray | None:
+    """Return labels to compare predictions with, if each example has one."""
+    if source.y is None:
+        return None
+    if source.classes is not None:
+        return np.array(source.classes)[np.asarray(source.y, dtype=int)]
+    y = as_written(source.y)
+    if y is None:
+        notes.append("some labels are missing: predictions were not compared with them")
+        return None
+    if len(y) != count:
+        raise AuguryError(
+            f"{len(y):,} labels came for {count:,} examples; give one for each, or none"
+        )
+    if not real:
+        return y
+    try:
+        return np.asarray(source.y, dtype=np.float64).reshape(count)
+    except ValueError:
+        raise AuguryError(
+            f"the model predicts numbers, and the labels are words, as {y[0]!r}; leave them out"
+        ) from None

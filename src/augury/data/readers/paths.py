@@ -1,0 +1,89 @@
+"""Data by name or path: its format is recognised and its reader called."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from augury._base.errors import AuguryError
+from augury._base.text import did_you_mean, flat, listed
+from augury.data.readers.cifar import is_cifar, read_cifar
+from augury.data.readers.embedded import EMBEDDED, read_embedded
+from augury.data.readers.folder import read_folder
+from augury.data.readers.idx import find_training_images, looks_like_idx, read_idx_pair
+from augury.data.readers.npz import read_npz
+from augury.data.readers.table import TABLES, read_table
+from augury.data.source import Request, Source
+
+_FORMATS = (
+    "a directory with one sub-directory of images per class, an .npz file, IDX files, CIFAR's "
+    "Python batches, or a table (.csv, .tsv, .parquet)"
+)
+
+
+def read_path(source: str | Path, request: Request) -> tuple[str, Source]:
+    """Return the name of the data, and the data as it is."""
+    if str(source) in EMBEDDED:
+        _refuse(request, "label", "size")
+        return str(source), read_embedded(str(source))
+    try:
+        path = Path(source).expanduser()
+    except RuntimeError:  # ~name, where no user has that name
+        path = Path(source)
+    if not path.exists():
+        raise _missing(path)
+    found = _read_directory(path, request) if path.is_dir() else _read_file(path, request)
+    return path.name or path.resolve().name, found
+
+
+def _read_directory(path: Path, request: Request) -> Source:
+    _refuse(request, "label")
+    images = find_training_images(path)
+    if images is not None:
+        _refuse(request, "size")
+        return _noted(read_idx_pair(images, new=request.new), request)
+    if is_cifar(path):
+        _refuse(request, "size")
+        return _noted(read_cifar(path), request)
+    return read_folder(path, request)
+
+
+def _noted(found: Source, request: Request) -> Source:
+    if not request.new:
+        return found
+    note = "the directory's training images were read, not its test images"
+    return replace(found, notes=(*found.notes, note))
+
+
+def _read_file(path: Path, request: Request) -> Source:
+    suffix = path.suffix.lower()
+    if suffix in TABLES:
+        _refuse(request, "size")
+        return read_table(path, request)
+    _refuse(request, "label", "size")
+    if suffix == ".npz":
+        return read_npz(path, new=request.new)
+    if looks_like_idx(path):
+        return read_idx_pair(path, new=request.new)
+    raise AuguryError(f"cannot tell what {flat(path)} is: expected {_FORMATS}")
+
+
+def _refuse(request: Request, *options: str) -> None:
+    """Raise if an option came that this format has no use for."""
+    if "label" in options and request.label is not None:
+        raise AuguryError("a label is for tables (.csv, .tsv, .parquet) only; leave it out here")
+    if "size" in options and request.size is not None:
+        raise AuguryError("a size is for images in files of their own; leave it out here")
+
+
+def _missing(path: Path) -> AuguryError:
+    folder = path.parent
+    beside = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []
+    if path.suffix or len(path.parts) > 1:
+        hint = did_you_mean(path.name, beside) or "; check the path"
+        return AuguryError(f"there is no file or directory {flat(path)}{hint}")
+    hint = did_you_mean(path.name, [*EMBEDDED, *beside]) or ";"
+    return AuguryError(
+        f"unknown data {path.name!r}{hint} Expected an embedded name ({listed(EMBEDDED)}) or the "
+        f"path of {_FORMATS}"
+    )

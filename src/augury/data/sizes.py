@@ -1,0 +1,38 @@
+"""The size that images get: as the user asks, or by default where there are several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from augury._base.errors import AuguryError
+
+LARGEST_SIDE = 64
+"""A larger side costs more time than it tells: trials train on images of this side or less."""
+
+
+def default_side(sizes: Sequence[tuple[int, int]]) -> int:
+    """Return the median of the images' shorter sides, at most `LARGEST_SIDE`.
+
+    Parameters
+    ----------
+    sizes
+        Each image's height and width.
+    """
+    shorter = np.minimum(*np.array(sizes).T)
+    return int(max(1, min(LARGEST_SIDE, np.median(shorter))))
+
+
+def sides(size: int | tuple[int, int] | None) -> tuple[int, int] | None:
+    """Return a size as height and width; raise if it is none."""
+    if size is None:
+        return None
+    try:
+        height, width = (size, size) if isinstance(size, int) else size
+        fits = min(int(height), int(width)) >= 1
+    except (TypeError, ValueError):
+        fits = False
+    if not fits:
+        raise AuguryError(f"a size is a whole number of pixels, 1 or more, or two, not {size}")
+    return int(height), int(width)

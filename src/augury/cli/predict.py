@@ -16,6 +16,8 @@ from augury.cli import options
 from augury.cli.fit import say_score
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from augury.data import NewExamples
 
 
@@ -70,7 +72,7 @@ def predict(
         print(f"  {note}", file=sys.stdout if shown else sys.stderr)  # else it goes with the CSV
     predicted = fitted.predict(found.x)
     if found.y is not None:
-        _show_score(fitted, found, predicted)
+        _show_score(fitted, found, found.y, predicted)
     if out is not None or found.y is None:
         text = _table(fitted, found, predicted)
         if out is None:
@@ -80,20 +82,20 @@ def predict(
             print(f"wrote {out}")
 
 
-def _show_score(model: Any, found: NewExamples, predicted: Any) -> None:
+def _show_score(model: Any, found: NewExamples, labels: np.ndarray, predicted: Any) -> None:
     import numpy as np
 
     from augury.data.labels import as_written
 
     real = not hasattr(model, "classes_")
     if real:
-        value = model.score(found.x, found.y)
+        value = model.score(found.x, labels)
     else:
         known: Any = as_written(model.classes_)
-        unknown = np.setdiff1d(found.y, known)
+        unknown = np.setdiff1d(labels, known)
         if len(unknown):
             print(f"  {len(unknown)} of the data's classes are unknown to the model")
-        value = float(np.mean(as_written(predicted) == found.y))
+        value = float(np.mean(as_written(predicted) == labels))
     print(f"{say_score(value, real)} on {len(found.x):,} examples of {found.name}")
 
 

@@ -28,11 +28,7 @@ def sides(size: int | tuple[int, int] | None) -> tuple[int, int] | None:
     """Return a size as height and width; raise if it is none."""
     if size is None:
         return None
-    try:
-        height, width = (size, size) if isinstance(size, int) else size
-        fits = min(int(height), int(width)) >= 1
-    except (TypeError, ValueError):
-        fits = False
-    if not fits:
+    height, width = (size, size) if isinstance(size, int) else size
+    if not all(isinstance(side, int) and side >= 1 for side in (height, width)):
         raise AuguryError(f"a size is a whole number of pixels, 1 or more, or two, not {size}")
-    return int(height), int(width)
+    return height, width

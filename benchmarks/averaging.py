@@ -14,7 +14,7 @@ the last steps' noise; `augury reproduce layers` has the paper's settings.
 
 The steps: time and peak memory of a training step without augmentation, with one random version
 of each image, with all of them and with averages at layers, for LeNet, ResNet-18 and a small ViT,
-taking turns; and what `augury.plan` recommends.
+taking turns; and what `augury.plan_averaging` recommends.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ from torch import Tensor, nn
 
 from augury._base.rng import Rng
 from augury.augmentations import parse
-from augury.networks.averaging import Averaging, cuts
-from augury.networks.averaging.average import versions_of
-from augury.networks.planning import plan
-from augury.networks.planning.measure import seconds
+from augury.networks.averaging import Averaging
+from augury.networks.averaging.views import views_of
+from augury.networks.layers import cuts
+from augury.networks.planning import plan_averaging
+from augury.networks.planning.timing import seconds
 from augury.objectives import multinomial
 from augury_paper import Settings
 from augury_paper.images import Library, default_folder
@@ -95,7 +96,7 @@ class Step:
             rng = Rng(0, torch.arange(len(x), device=x.device))
             return F.cross_entropy(model(T.views(x, 1, rng)[0]), y)
         if isinstance(self.how, int):
-            versions, weights = versions_of(T, x, self.how, None)
+            versions, weights = views_of(T, x, self.how, None)
             each = multinomial(model(versions.flatten(0, 1)), y.repeat(len(versions)))
             return (weights @ each.view(len(versions), -1)).mean()
         return self.how.loss(model, x, y, seed=0)
@@ -140,7 +141,7 @@ def steps_of(name: str, model: nn.Module, shape: tuple[int, ...], batch: int, op
             optimizer.zero_grad()
             F.cross_entropy(model(x), y).backward()
             optimizer.step()
-    chosen = plan(model, x, T, y, n=n, layers=names, repeats=repeats)
+    chosen = plan_averaging(model, x, T, y, n_views=n, layers=names, repeats=repeats)
     # Asked for 1.3, since what a step takes varies by a tenth from one moment to the next.
     cheap = chosen.within(1.3) or min(chosen.choices, key=lambda c: c.step)
     runs = {"no augmentation": Step(0), "one version": Step(1), "all versions": Step(n)}

@@ -24,7 +24,7 @@ import torch.nn.functional as F
 from _networks import RESULTS, environment, save
 from matplotlib.figure import Figure
 
-from augury.networks.invariance import profile
+from augury.networks.invariance import measure_invariance
 from augury_paper import PAPER, QUICK
 from augury_paper.images import Library, default_folder
 from augury_paper.invariance.experiment import AUGMENTATIONS, Recipe, trial
@@ -98,7 +98,7 @@ def draw(found: dict, options) -> None:
 
 def timm_model(options) -> dict:
     """Measure time and peak memory of one pass, for a quarter of the images and for all."""
-    from augury.networks.invariance.models import load_network
+    from augury.networks.load import load_network
 
     device = torch.device(options.device)
     model = load_network(options.timm, (3, 224, 224)).to(device)
@@ -110,15 +110,17 @@ def timm_model(options) -> dict:
     for count in (options.images // 4, options.images):
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(device)
-        found = profile(model, pictures[:count], "rotation(15)", versions=options.versions)
+        found = measure_invariance(
+            model, pictures[:count], "rotation(15)", n_views=options.versions
+        )
         peak = None
         if device.type == "cuda":
             peak = round(torch.cuda.max_memory_allocated(device) / 2**30, 3)
         resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        finite = all(c.relative == c.relative and c.distance == c.distance for c in found.cells)
+        finite = all(c.relative == c.relative and c.distance == c.distance for c in found.rows)
         row = {"images": count, "versions": options.versions, "seconds": found.seconds}
         row |= {"peak_gib": peak, "resident_gib": resident, "layers": len(found.layers)}
-        row |= {"finite": finite, "cells": [(c.layer, c.relative) for c in found.cells]}
+        row |= {"finite": finite, "cells": [(c.layer, c.relative) for c in found.rows]}
         rows.append(row)
         print(
             f"{options.timm}: {count} images × {options.versions} versions, {len(found.layers)} "
@@ -126,8 +128,10 @@ def timm_model(options) -> dict:
             f"the device, {resident:.2f} GiB resident, all finite: {finite}",
             flush=True,
         )
-    two = profile(model, pictures[:2], "rotation(15)", versions=options.versions, batch_size=2)
-    finite = all(c.relative == c.relative for c in two.cells)
+    two = measure_invariance(
+        model, pictures[:2], "rotation(15)", n_views=options.versions, batch_size=2
+    )
+    finite = all(c.relative == c.relative for c in two.rows)
     print(f"{options.timm}: 2 images in a batch of 2, all finite: {finite}")
     return {"model": options.timm, "passes": rows, "finite_at_batch_size_2": finite}
 

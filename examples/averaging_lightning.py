@@ -33,7 +33,7 @@ class Classifier(lightning.LightningModule):
             nn.ReLU(),
             nn.Linear(64, 10),
         )
-        self.averaging = Averaging("rotation(15)", "2", n=16, groups=4)
+        self.averaging = Averaging("rotation(15)", "2", n_views=16, groups=4)
 
     def training_step(self, batch: tuple[Tensor, Tensor], number: int) -> Tensor:
         x, y = batch

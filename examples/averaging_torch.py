@@ -16,8 +16,8 @@ import torch.nn.functional as F
 from sklearn.datasets import load_digits
 from torch import Tensor, nn
 
+from augury import plan_averaging
 from augury.networks.averaging import Averaging
-from augury.networks.planning import plan
 
 EPOCHS, BATCH = 10, 64
 LossOf = Callable[[nn.Module, Tensor, Tensor, int], Tensor]
@@ -64,8 +64,8 @@ def main() -> None:
     few = 300  # augmentation helps most where examples are few
     training, testing = slice(0, few), slice(few, None)
 
-    full = Averaging("rotation(15)", "8", n=16, groups=16)  # as many groups as versions: no average
-    averaging = Averaging("rotation(15)", "input", n=16, groups=4)
+    full = Averaging("rotation(15)", "8", n_views=16, groups=16)  # a group per view: no average
+    averaging = Averaging("rotation(15)", "input", n_views=16, groups=4)
     ways: dict[str, LossOf] = {
         "no augmentation": lambda model, x, y, step: F.cross_entropy(model(x), y),
         "16 versions": lambda model, x, y, step: full.loss(model, x, y),
@@ -78,7 +78,7 @@ def main() -> None:
         print(f"{name:16} accuracy {right:.1%}, {took:.1f} s")
 
     layers = ["input", "2", "5", "8"]
-    print(plan(model, x[:BATCH], "rotation(15)", y[:BATCH], n=16, layers=layers))
+    print(plan_averaging(model, x[:BATCH], "rotation(15)", y[:BATCH], n_views=16, layers=layers))
 
 
 if __name__ == "__main__":

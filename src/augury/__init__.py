@@ -25,14 +25,20 @@ _HOME = {
     "FeatureMap": "augury.features",
     "Flatten": "augury.features",
     "FourierFeatures": "augury.features",
-    "Layer": "augury.features",
+    "Layer": "augury.networks.layers",
     "Orbit": "augury.features.orbit",
     "Rng": "augury._base.rng",
     "Alignment": "augury.statistics",
     "Ranking": "augury.results.ranking",
     "rank": "augury.forecasting.rank",
+    "Averaged": "augury.networks.averaging",
     "Averaging": "augury.networks.averaging",
-    "plan": "augury.networks.planning",
+    "TangentPropagation": "augury.networks.tangent",
+    "load_network": "augury.networks.load",
+    "measure_invariance": "augury.networks.invariance",
+    "plan_averaging": "augury.networks.planning",
+    "AveragingPlan": "augury.results.averaging_plan",
+    "InvarianceProfile": "augury.results.invariance",
     "AugmentedFourierFeatures": "augury.kernel",
     "AugmentedKernelClassifier": "augury.kernel",
     "AugmentedKernelRegressor": "augury.kernel",
@@ -43,7 +49,7 @@ if TYPE_CHECKING:
     from augury._base.rng import Rng
     from augury.augmentations import Augmentation, Sampled, parse
     from augury.data import Dataset, as_dataset, load
-    from augury.features import FeatureMap, Flatten, FourierFeatures, Layer
+    from augury.features import FeatureMap, Flatten, FourierFeatures
     from augury.features.orbit import Orbit
     from augury.forecasting.rank import rank
     from augury.kernel import (
@@ -51,8 +57,14 @@ if TYPE_CHECKING:
         AugmentedKernelClassifier,
         AugmentedKernelRegressor,
     )
-    from augury.networks.averaging import Averaging
-    from augury.networks.planning import plan
+    from augury.networks.averaging import Averaged, Averaging
+    from augury.networks.invariance import measure_invariance
+    from augury.networks.layers import Layer
+    from augury.networks.load import load_network
+    from augury.networks.planning import plan_averaging
+    from augury.networks.tangent import TangentPropagation
+    from augury.results.averaging_plan import AveragingPlan
+    from augury.results.invariance import InvarianceProfile
     from augury.results.ranking import Ranking
     from augury.statistics import Alignment
 
@@ -63,21 +75,27 @@ __all__ = [
     "AugmentedKernelClassifier",
     "AugmentedKernelRegressor",
     "AuguryError",
+    "Averaged",
     "Averaging",
+    "AveragingPlan",
     "Dataset",
     "FeatureMap",
     "Flatten",
     "FourierFeatures",
+    "InvarianceProfile",
     "Layer",
     "Orbit",
     "Ranking",
     "Rng",
     "Sampled",
+    "TangentPropagation",
     "__version__",
     "as_dataset",
     "load",
+    "load_network",
+    "measure_invariance",
     "parse",
-    "plan",
+    "plan_averaging",
     "rank",
 ]
 

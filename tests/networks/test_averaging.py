@@ -27,8 +27,10 @@ from torch import nn
 from augury._base.rng import Rng
 from augury.augmentations import parse
 from augury.features.orbit import Orbit
-from augury.networks.averaging import Averaged, Averaging, TangentPropagation, average, cut_at, cuts
+from augury.networks.averaging import Averaged, Averaging, average, views
 from augury.networks.averaging.sketch import Sketch
+from augury.networks.layers import cut_at, cuts
+from augury.networks.tangent import TangentPropagation
 from augury.objectives import any_loss, multinomial, quadratic
 
 T = parse("rotation(15)")
@@ -65,6 +67,36 @@ def test_all_layers_that_cut_are_found_and_no_others(name):
     assert set(cuts(model, batch()[0])) - {"input", "drop"} == set(halves)
 
 
+class Shortcut(nn.Module):
+    """A residual block whose shortcut is empty, as in many CIFAR networks."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.shortcut = nn.Conv2d(2, 2, 3, padding=1), nn.Sequential()
+
+    def forward(self, x):
+        return F.relu(self.conv(x) + self.shortcut(x))
+
+
+class Trunk(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem, self.block = nn.Conv2d(1, 2, 3), Shortcut()
+        self.same, self.fc = nn.Identity(), nn.Linear(200, 3)
+
+    def forward(self, x):
+        return self.fc(self.same(F.relu(self.block(F.relu(self.stem(x))))).flatten(1))
+
+
+def test_every_cut_that_is_listed_is_accepted():
+    x = torch.rand(2, 1, 12, 12)
+    found = cuts(Trunk(), x)
+    assert found == ["input", "stem", "block", "same", "fc"]  # not the shortcut beside a branch
+    for network in (Trunk(), *(make(name)[0].float() for name in NETWORKS)):
+        for layer in cuts(network, x):
+            cut_at(network, layer, x)
+
+
 def test_layer_input_averages_the_images():
     model, x, y = make("lenet")[0], *batch()
     versions, weights = ruled(x, 4)
@@ -78,15 +110,16 @@ def test_the_mean_of_small_images_is_one_product(spec, monkeypatch):
     x = torch.rand(4, 2, 6, 5, dtype=torch.float64)
     y = torch.tensor([0, 1, 2, 0])
     averaging = Averaging(spec, "input", 6)
-    drawn = mock.Mock(wraps=average.versions_of)
-    monkeypatch.setattr(average, "versions_of", drawn)
+    drawn = mock.Mock(wraps=views.views_of)
+    monkeypatch.setattr(views, "views_of", drawn)
+    monkeypatch.setattr(average, "views_of", drawn)
     with torch.inference_mode():
         averaging.losses(model, x, y, seed=0)
     drawn.reset_mock()
     by_product = averaging.losses(model, x.requires_grad_(), y, seed=0)
     (gradient,) = torch.autograd.grad(by_product.sum(), x)
     assert not drawn.called or parse(spec).nodes(6) is None
-    monkeypatch.setattr(average, "_SMALL", 0)
+    monkeypatch.setattr(views, "_SMALL", 0)
     by_versions = averaging.losses(model, x, y, seed=0)
     torch.testing.assert_close(by_product, by_versions, rtol=0, atol=1e-12)
     (other,) = torch.autograd.grad(by_versions.sum(), x)
@@ -384,7 +417,7 @@ def test_averaged_is_a_module_with_the_loss_as_output():
     how = Averaging("noise(0.1)", "pool1", 4)
     wrapped = Averaged(model, how)
     torch.testing.assert_close(wrapped(x, y, seed=3), how.loss(model, x, y, seed=3))
-    assert wrapped.model is model
+    assert wrapped.network is model
     assert Averaged(model, TangentPropagation(T))(x, y).dim() == 0
 
 

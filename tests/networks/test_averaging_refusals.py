@@ -9,7 +9,7 @@ from refusal import refused
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from augury.networks.averaging import Averaging, TangentPropagation
+from augury import Averaging, TangentPropagation
 
 T = "rotation(15)"
 
@@ -93,7 +93,7 @@ def test_a_layer_inside_a_checkpoint_is_refused(reentrant):
     torch.manual_seed(0)
     model, (x, y) = Checkpointed().double(), batch()
     how = Averaging(T, "layer1.0", 2)
-    refused("'layer1.0' lies inside a checkpoint|instead", how.loss, model, x, y)
+    refused("'layer1.0' is inside a checkpoint|instead", how.loss, model, x, y)
     how = Averaging(T, "pool", 2)
     how.loss(model, x, y).backward()  # and one after it trains as ever
     twin = ResNet().double()
@@ -126,31 +126,33 @@ def test_outputs_that_cannot_be_averaged_are_refused():
 
     x, y = torch.rand(3, 4), torch.arange(3) % 2
     how = Averaging("jitter(0.1)", "pair", 2)
-    refused("'pair' gives a tuple, not a tensor", how.loss, Both(), x, y, seed=0)
+    refused("'pair' returns a tuple, not a tensor", how.loss, Both(), x, y, seed=0)
     model = nn.Sequential(nn.Linear(4, 3), Swapped(), Swapped(), nn.Linear(3, 2))
     how = Averaging("jitter(0.1)", "1", 2)
     refused("first dimension must be the batch|'2'", how.loss, model, x, y, seed=0)
     twice = nn.Sequential(nn.Linear(4, 3), Pair())
-    refused("the network gives a tuple", Averaging("jitter(0.1)", "0", 2).loss, twice, x, y, seed=0)
+    refused(
+        "the network returns a tuple", Averaging("jitter(0.1)", "0", 2).loss, twice, x, y, seed=0
+    )
 
 
 def test_bad_settings_are_refused_in_one_line():
-    refused("2 versions or more, not n=1", Averaging, T, "pool1", 1)
+    refused("2 views or more, not n_views=1", Averaging, T, "pool1", 1)
     refused("layer must be a layer's path|'input', not 2", Averaging, T, 2)
     refused("not function|augury.Sampled", Averaging, lambda x: x, "pool1")
     refused("order must be 1 or 2, not 3", Averaging, T, "pool1", order=3)
     refused("curvature must be|'newton'", Averaging, T, "pool1", order=2, curvature="newton")
     refused("directions must be 1 or more", Averaging, T, "pool1", order=2, directions=0)
-    refused("share the 16 versions evenly|3", Averaging, T, "pool1", groups=3)
+    refused("groups must divide the 16 views, not be 3", Averaging, T, "pool1", groups=3)
     refused("curvature must be", TangentPropagation, T, curvature="x")
     model, (x, y) = make("lenet")[0], batch()
     loss = nn.CrossEntropyLoss()
     refused("one number|reduction='none'", Averaging(T, "pool1", 2).loss, model, x, y, loss)
-    refused("drawn at random: give seed=", Averaging("noise(0.1)", "pool1", 2).loss, model, x, y)
+    refused("drawn at random: pass seed=", Averaging("noise(0.1)", "pool1", 2).loss, model, x, y)
     how = Averaging(T, "pool1", 2, order=2, directions=1)
-    refused("drawn at random: give seed=", how.loss, model, x, y)
+    refused("drawn at random: pass seed=", how.loss, model, x, y)
     how = Averaging("flips", "pool1", 16, groups=8)
-    refused("flips has 4 versions|8 groups", how.loss, model, x, y)
+    refused("the 4 views that flips has, not be 8", how.loss, model, x, y)
     refused(
         "horizontal_flip has no tangent", TangentPropagation("horizontal_flip").loss, model, x, y
     )
@@ -161,14 +163,16 @@ def test_a_batch_of_bytes_is_refused():
     model, (x, y) = make("lenet")[0], batch()
     pixels = (x * 255).to(torch.uint8)
     for how in (Averaging(T, "pool1", 2), Averaging(T, "input", 2), TangentPropagation(T)):
-        refused("floats, not torch.uint8|x.float() / 255", how.loss, model, pixels, y)
-    refused("floats", Averaging(T, "pool1", 2).losses_of, model, pixels.expand(2, *x.shape), y)
+        refused("floating-point, not torch.uint8|x.float() / 255", how.loss, model, pixels, y)
+    refused(
+        "floating-point", Averaging(T, "pool1", 2).losses_of, model, pixels.expand(2, *x.shape), y
+    )
 
 
 def test_the_wrong_mode_is_refused():
     model, (x, y) = make("resnet")[0].eval(), batch()
     for how in (Averaging(T, "layer1.0", 2), TangentPropagation(T)):
-        refused("eval mode|model.train()", how.loss, model, x, y)
+        refused("eval mode|network.train()", how.loss, model, x, y)
         with torch.no_grad():  # to measure is no training
             assert torch.isfinite(how.loss(model, x, y))
 
@@ -185,7 +189,10 @@ def test_wrappers_that_must_be_outside_are_refused():
             self.module = module
 
     model, (x, y) = make("lenet")[0], batch()
+    from augury import Averaged  # what the message advises can be imported
+
+    assert Averaged(model, Averaging(T, "pool1", 2))(x, y).dim() == 0
     refused(
-        "works inside DistributedDataParallel|DistributedDataParallel(augury.Averaged(",
+        "must run inside DistributedDataParallel|DistributedDataParallel(augury.Averaged(",
         Averaging(T, "pool1", 2).loss, DistributedDataParallel(model), x, y,
     )  # fmt: skip

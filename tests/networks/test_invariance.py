@@ -23,8 +23,9 @@ from torch import nn
 from augury.augmentations import parse
 from augury.data import as_dataset
 from augury.features.orbit import Orbit
-from augury.networks.invariance import Invariance, Profile, profile
-from augury.networks.invariance.models import load_network
+from augury.networks.invariance import Invariance, measure_invariance
+from augury.networks.load import load_network
+from augury.results.invariance import InvarianceProfile
 from augury.statistics import group_of
 
 T = parse("rotation(15)")
@@ -58,7 +59,7 @@ def slow(features, versions, weights):
 
 def test_distances_are_those_of_the_slow_count():
     model, x = small(), images()
-    found = profile(model, x, T, versions=4, batch_size=3)
+    found = measure_invariance(model, x, T, n_views=4, batch_size=3)
     rule = T.nodes(4)
     halves = lenet_halves(model)
     assert found.layers == ("input", *halves)
@@ -122,8 +123,10 @@ def test_intervals_are_those_of_leaving_groups_out():
 
 def test_nothing_is_nan_at_two_examples():
     for size in (1, 2):
-        found = profile(ResNet().double().eval(), images(2), T, versions=3, batch_size=size)
-        for cell in found.cells:
+        found = measure_invariance(
+            ResNet().double().eval(), images(2), T, n_views=3, batch_size=size
+        )
+        for cell in found.rows:
             assert math.isfinite(cell.relative)
             assert math.isfinite(cell.distance)
             assert cell.low is None or math.isfinite(cell.low)
@@ -132,14 +135,18 @@ def test_nothing_is_nan_at_two_examples():
 def test_a_dead_layer_is_invariant_and_not_nan():
     model = nn.Sequential(nn.Linear(4, 3), nn.ReLU()).double().eval()
     nn.init.zeros_(model[0].weight)
-    found = profile(model, torch.rand(5, 4, dtype=torch.float64), "jitter(0.1)", versions=2)
+    found = measure_invariance(
+        model, torch.rand(5, 4, dtype=torch.float64), "jitter(0.1)", n_views=2
+    )
     assert found["0", "jitter(0.1)"].relative == 0
     # and one that only versions move is as far from invariant as can be, and still valid JSON
     same = torch.rand(1, 4, dtype=torch.float64).repeat(3, 1)
-    moved = profile(nn.Identity().eval(), same, "jitter(0.1)", layers=["input"], versions=2)
-    assert moved.cells[0].relative == math.inf
-    assert json.loads(moved.to_json())["cells"][0]["relative"] == "inf"
-    assert Profile.from_json(moved.to_json()) == moved
+    moved = measure_invariance(
+        nn.Identity().eval(), same, "jitter(0.1)", layers=["input"], n_views=2
+    )
+    assert moved.rows[0].relative == math.inf
+    assert json.loads(moved.to_json())["rows"][0]["relative"] == "inf"
+    assert InvarianceProfile.from_json(moved.to_json()) == moved
     assert "–" in moved.to_markdown()
     assert moved.plot()
 
@@ -166,7 +173,7 @@ def test_hooks_are_taken_off_and_no_layer_is_kept(monkeypatch):
         alive.append(weakref.ref(orbit.features))
 
     monkeypatch.setattr(Invariance, "update", watched)
-    profile(model, images(), T, versions=2)
+    measure_invariance(model, images(), T, n_views=2)
     gc.collect()
     assert not any(ref() is not None for ref in alive)
     assert all(not m._forward_hooks for m in model.modules())
@@ -175,35 +182,37 @@ def test_hooks_are_taken_off_and_no_layer_is_kept(monkeypatch):
 def test_layers_in_place_are_seen_before_the_next_one_changes_them():
     model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(inplace=True)).double().eval()
     x = images()
-    found = profile(model, x, T, versions=2)
+    found = measure_invariance(model, x, T, n_views=2)
     plain = nn.Sequential(model[0], nn.ReLU()).eval()
-    assert found.cells == profile(plain, x, T, versions=2).cells
+    assert found.rows == measure_invariance(plain, x, T, n_views=2).rows
 
 
 def test_layers_by_name_pattern_and_again():
     model, x = ResNet().double().eval(), images()
-    found = profile(model, x, T, layers=["layer1.*.bn?", "layer1.0.relu"], versions=2)
+    found = measure_invariance(model, x, T, layers=["layer1.*.bn?", "layer1.0.relu"], n_views=2)
     norms = [f"layer1.{block}.bn{k}" for block in (0, 1) for k in (1, 2)]
     assert found.layers == (*norms, "layer1.0.relu")
-    assert profile(model, x, T, layers=["layer1.0"], versions=2).layers == ("layer1.0",)
+    assert measure_invariance(model, x, T, layers=["layer1.0"], n_views=2).layers == ("layer1.0",)
 
 
 def test_several_augmentations_and_a_dataset():
     data = as_dataset(np.asarray(images().float()), np.arange(7) % 2, name="seven")
     model = small().float()
-    found = profile(model, data, ["rotation(15)", "blur(0.5,2.0)", "rotation(15)"], versions=2)
+    found = measure_invariance(
+        model, data, ["rotation(15)", "blur(0.5,2.0)", "rotation(15)"], n_views=2
+    )
     assert found.augmentations == ("rotation(15)", "blur(0.5,2.0)")
     assert found.dataset["name"] == "seven"
     assert found.dataset["examples"] == 7
-    assert len(found.cells) == 2 * len(found.layers)
+    assert len(found.rows) == 2 * len(found.layers)
     frame = found.to_frame()
     assert frame.loc[("conv1", "blur(0.5,2.0)"), "size"] == 432
 
 
 def test_the_ratio_is_that_of_two_networks():
     x = images()
-    a, b = (profile(small(s), x, T, versions=2, name=f"net{s}") for s in (0, 1))
-    ratio = a.over(b)
+    a, b = (measure_invariance(small(s), x, T, n_views=2, name=f"net{s}") for s in (0, 1))
+    ratio = a.compare(b)
     cell, base = a["fc2", "rotation(15)"], b["fc2", "rotation(15)"]
     assert ratio["fc2", "rotation(15)"].ratio == pytest.approx(cell.distance / base.distance)
     assert ratio["fc2", "rotation(15)"].relative_ratio == pytest.approx(
@@ -211,32 +220,32 @@ def test_the_ratio_is_that_of_two_networks():
     )
     assert ratio["input", "rotation(15)"].ratio == 1
     assert ratio.against == "net1"
-    assert Profile.from_json(ratio.to_json()) == ratio
-    worse = sum(c.ratio >= 1 for c in ratio.cells if c.layer != "input")
+    assert InvarianceProfile.from_json(ratio.to_json()) == ratio
+    worse = sum(c.ratio >= 1 for c in ratio.rows if c.layer != "input")
     total = len(a.layers) - 1
     assert f"in {total - worse} of {total} cases" in ratio.to_html()
-    other = profile(ResNet().double().eval(), x, T, versions=2)
-    refused("no layer 'act1'|one architecture", a.over, other)
+    other = measure_invariance(ResNet().double().eval(), x, T, n_views=2)
+    refused("at layer 'act1'|same architecture", a.compare, other)
 
 
 def test_pages_hold_the_numbers_and_escape_the_rest():
     x = images()
-    found = profile(small(), x, T, versions=2, name=EVIL, command=f"augury {EVIL}")
-    for page in (found.to_html(), found.over(found).to_html()):
+    found = measure_invariance(small(), x, T, n_views=2, name=EVIL, command=f"augury {EVIL}")
+    for page in (found.to_html(), found.compare(found).to_html()):
         assert EVIL not in page
         assert page.startswith("<!doctype html>")
         assert "pool2" in page
     text = found.to_markdown()
     assert EVIL not in text.replace(f"augury {EVIL}", "")
     assert "| `pool2` | `rotation(15)` | 16 |" in text
-    figure = found.over(found).plot()
+    figure = found.compare(found).plot()
     assert len(figure.axes) == 2
 
 
 def test_saved_programs_have_the_same_layers_and_numbers(tmp_path):
     model = ResNet().eval()
     x = images().float()
-    eager = profile(model, x, T, versions=2)
+    eager = measure_invariance(model, x, T, n_views=2)
     batch = torch.export.Dim("batch")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # TorchScript's own deprecation, and export's
@@ -245,12 +254,14 @@ def test_saved_programs_have_the_same_layers_and_numbers(tmp_path):
         torch.export.save(program, tmp_path / "program.pt2")
         torch.export.save(torch.export.export(model, (x,)), tmp_path / "fixed.pt2")
     for file in ("traced.pt", "program.pt2"):
-        found = profile(load_network(str(tmp_path / file), (1, 12, 12)), x, T, versions=2)
+        found = measure_invariance(load_network(str(tmp_path / file), (1, 12, 12)), x, T, n_views=2)
         for layer in ("input", "conv1", "layer1.0", "layer2.1", "fc"):
             cell = found[layer, "rotation(15)"]
             assert cell.relative == pytest.approx(eager[layer, "rotation(15)"].relative, rel=1e-4)
     traced = load_network(str(tmp_path / "traced.pt"), (1, 12, 12))
-    refused("(2, 3, 12, 12)|to have 1 channels", profile, traced, x.expand(-1, 3, -1, -1), T)
+    refused(
+        "(2, 3, 12, 12)|to have 1 channels", measure_invariance, traced, x.expand(-1, 3, -1, -1), T
+    )
     fixed = str(tmp_path / "fixed.pt2")
     refused("batches of 7 only|dynamic_shapes", load_network, fixed, (1, 12, 12))
 
@@ -280,8 +291,26 @@ def test_timm_models_come_by_name(monkeypatch):
     )
     trained = load_network("resnet_small", (3, 8, 8), pretrained=True)
     torch.testing.assert_close(trained(x), trained[1](trained[0]((x - 0.5) / 0.25)))
+    refused("pretrained|sys:path is not the name", load_network, "sys:path", (3,), pretrained=True)
     words = "timm has no model 'resnet_smal'|did you mean resnet_small?"
     refused(words, load_network, "resnet_smal", (3, 8, 8))
+
+
+def test_a_download_that_fails_is_one_line(monkeypatch):
+    class Timm:
+        @staticmethod
+        def is_model(name):
+            return True
+
+        @staticmethod
+        def create_model(name, pretrained, in_chans):
+            warnings.warn("retrying", stacklevel=1)  # an error here, unless silenced
+            raise OSError("We couldn't connect to the hub.\nCheck your connection.")
+
+    monkeypatch.setitem(sys.modules, "timm", Timm)
+    words = "cannot download the trained weights of resnet18 (We couldn't connect to the hub.)"
+    refused(f"{words}|--weights", load_network, "resnet18", (3, 8, 8), pretrained=True)
+    refused("timm cannot build resnet18", load_network, "resnet18", (3, 8, 8))
 
 
 def test_without_timm_one_line_says_so(monkeypatch):
@@ -292,7 +321,9 @@ def test_without_timm_one_line_says_so(monkeypatch):
 def test_networks_that_cannot_be_had_are_refused(tmp_path):
     refused("there is no file|nowhere.pt", load_network, "nowhere.pt", (1, 2, 2))
     refused("cannot load json:nothing", load_network, "json:nothing", (1, 2, 2))
-    refused("gives a dict, not a torch.nn.Module", load_network, "builtins:dict", (1, 2, 2))
+    refused(
+        "must be or return a torch.nn.Module, not a dict", load_network, "builtins:dict", (1, 2, 2)
+    )
     bad = tmp_path / "bad.pt"
     bad.write_bytes(b"no network")
     refused("cannot read|as a network", load_network, str(bad), (1, 2, 2))
@@ -308,7 +339,7 @@ def test_networks_that_cannot_be_had_are_refused(tmp_path):
     torch.save(lenet(), tmp_path / "whole.pt")
     words = "whole.pt: it does not hold plain tensors alone|.safetensors|state_dict()"
     refused(words, load_network, spec, (1, 2, 2), weights=tmp_path / "whole.pt")
-    refused("gives a list, not a torch.nn.Module", load_network, "sys:path", (1, 2, 2))
+    refused("must be or return a torch.nn.Module, not a list", load_network, "sys:path", (1, 2, 2))
 
 
 class Pair(nn.Module):
@@ -327,18 +358,25 @@ class Second(nn.Module):
 
 def test_bad_input_is_refused():
     model, x = small(), images()
-    refused("training mode|model.eval()", profile, copy.deepcopy(model).train(), x, T)
-    refused("no layer 'pool3'|near names: pool", profile, model, x, T, layers=["pool3"])
-    refused("no augmentation was given", profile, model, x, [])
-    refused("versions must be 1 or more", profile, model, x, T, versions=0)
-    refused("two examples or more", profile, model, x[:1], T)
-    refused("works on image data", profile, model, x.flatten(1), T)
+    refused("training mode|network.eval()", measure_invariance, copy.deepcopy(model).train(), x, T)
+    refused("no layer 'pool3'|near names: pool", measure_invariance, model, x, T, layers=["pool3"])
+    refused("at least one augmentation", measure_invariance, model, x, [])
+    refused("n_views must be 1 or more", measure_invariance, model, x, T, n_views=0)
+    refused("two examples or more", measure_invariance, model, x[:1], T)
+    refused("works on image data", measure_invariance, model, x.flatten(1), T)
     words = "Sequential cannot take a batch of shape (2, 1, 4, 4)|made for this data"
-    refused(words, profile, model, x[..., :4, :4], T)
-    refused("not function|augury.Sampled", profile, model, x, [lambda v: v])
+    refused(words, measure_invariance, model, x[..., :4, :4], T)
+    refused("not function|augury.Sampled", measure_invariance, model, x, [lambda v: v])
     vectors = torch.rand(5, 4)
     options = {"layers": ["pair"]}
-    refused("'pair' gives a tuple", profile, Second().eval(), vectors, "jitter(0.1)", **options)
+    refused(
+        "'pair' returns a tuple",
+        measure_invariance,
+        Second().eval(),
+        vectors,
+        "jitter(0.1)",
+        **options,
+    )
     refused("origin", Invariance().update, Orbit(torch.zeros(1, 2, 3), torch.ones(1)), None, None)
     refused("no example was added", Invariance().result)
     refused("2 groups", Invariance, groups=1)

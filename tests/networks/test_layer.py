@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
+from augury import Layer
 from augury._base.errors import AuguryError
-from augury.features import Layer
 
 
 class Twice(nn.Module):
@@ -33,10 +33,10 @@ def test_layer_gives_what_the_layer_gives():
 def test_bad_layers_are_said():
     with pytest.raises(AuguryError, match=r"no layer '0\.7'; near names: 0\.\d"):
         Layer(network(), "0.7")
-    with pytest.raises(AuguryError, match="gives a tuple, not a tensor"):
+    with pytest.raises(AuguryError, match="returns a tuple, not a tensor"):
         Layer(nn.Sequential(Twice()), "0")(torch.zeros(1, 2))
     model = network()
     model.unused = nn.Linear(1, 1)
     model.forward = lambda x: model[0](x)
-    with pytest.raises(AuguryError, match="was not used"):
+    with pytest.raises(AuguryError, match="is not used"):
         Layer(model, "unused")(torch.zeros(1, 1, 8, 8).double())

@@ -11,10 +11,10 @@ import torch
 from reference_networks import ResNet, averaged, lenet, lenet_halves
 from refusal import refused
 
+from augury import plan_averaging
 from augury.augmentations import parse
 from augury.networks.averaging import Averaging
-from augury.networks.planning import plan
-from augury.networks.planning.measure import seconds
+from augury.networks.planning.timing import seconds
 from augury.objectives import multinomial
 
 T = parse("rotation(20)")
@@ -39,7 +39,9 @@ def trained():
 
 def test_errors_are_those_of_the_loss():
     model, (x, y) = trained(), sample()
-    found = plan(model, x, T, y, n=4, groups=(1, 2), repeats=1, layers=["pool1", "fc2"])
+    found = plan_averaging(
+        model, x, T, y, n_views=4, groups=(1, 2), repeats=1, layers=["pool1", "fc2"]
+    )
     rule = T.nodes(4)
     versions, weights = T.apply(x.unsqueeze(0), rule.params), rule.weights
     with torch.no_grad():
@@ -64,7 +66,7 @@ def test_errors_are_those_of_the_loss():
 
 def test_work_before_and_after_is_that_of_the_network():
     model, (x, _) = lenet().double(), sample()
-    found = plan(model, x, T, n=2, repeats=1)
+    found = plan_averaging(model, x, T, n_views=2, repeats=1)
     assert [p.layer for p in found.places][:3] == ["input", "conv1", "act1"]
     total = {p.flops_before + p.flops_after for p in found.places}
     # two operations a product: 144 places × 27 weights, 16 × 27 × 4, 16 × 8, 8 × 3
@@ -81,7 +83,9 @@ def test_the_network_is_left_as_it_was():
     state = copy.deepcopy(model.state_dict())
     modes = [m.training for m in model.modules()]
     random = torch.get_rng_state()
-    found = plan(model, x, "noise(0.1)", y, n=2, repeats=1, layers=["layer1.0", "pool"])
+    found = plan_averaging(
+        model, x, "noise(0.1)", y, n_views=2, repeats=1, layers=["layer1.0", "pool"]
+    )
     assert found.layer in ("layer1.0", "pool")
     assert [m.training for m in model.modules()] == modes
     assert torch.equal(torch.get_rng_state(), random)
@@ -106,7 +110,9 @@ def test_the_least_error_within_the_budget_is_recommended(monkeypatch):
     times |= {(name, 2, 1): 7.0 for name in ("input", "pool1", "pool2")}
     with_times(monkeypatch, times)
     layers = ["input", "pool1", "pool2"]
-    found = plan(model, x, T, y, n=4, groups=(1,), layers=layers, saving=0.5, repeats=1)
+    found = plan_averaging(
+        model, x, T, y, n_views=4, groups=(1,), layers=layers, saving=0.5, repeats=1
+    )
     fits = [c for c in found.choices if c.share <= 0.5]
     assert {c.layer for c in fits} == {"input", "pool1"}
     assert found.best == min(fits, key=lambda c: (round(c.error, 4), c.step))
@@ -115,7 +121,9 @@ def test_the_least_error_within_the_budget_is_recommended(monkeypatch):
     assert found.enough
     assert "a step takes" in found.sentence()
     assert "versions without averaging would take" in found.sentence()
-    tight = plan(model, x, T, y, n=4, groups=(1,), layers=layers, saving=0.95, repeats=1)
+    tight = plan_averaging(
+        model, x, T, y, n_views=4, groups=(1,), layers=layers, saving=0.95, repeats=1
+    )
     assert tight.layer == "input"
     assert not tight.enough
     assert "nothing measured saves the 95%" in tight.sentence()
@@ -133,7 +141,7 @@ def test_steps_are_timed_by_a_clock_and_take_turns(monkeypatch):
 
 def test_a_plan_becomes_a_table_json_and_a_figure():
     model, (x, _) = trained(), sample()
-    found = plan(model, x, T, n=4, repeats=1, layers=["input", "pool1"])
+    found = plan_averaging(model, x, T, n_views=4, repeats=1, layers=["input", "pool1"])
     assert found.to_frame().loc[("pool1", 2, 1), "error"] >= 0
     assert json.loads(found.to_json())["best"]["layer"] == found.layer
     text = str(found)
@@ -145,21 +153,21 @@ def test_a_plan_becomes_a_table_json_and_a_figure():
 
 def test_a_recommended_layer_can_be_used_as_it_stands():
     model, (x, y) = trained(), sample()
-    best = plan(model, x, T, y, n=4, repeats=1).best
+    best = plan_averaging(model, x, T, y, n_views=4, repeats=1).best
     how = Averaging(T, best.layer, 4, order=best.order, groups=best.groups)
     assert torch.isfinite(how.loss(model, x, y))
 
 
 def test_a_finite_family_is_planned_with_the_versions_it_has():
     model, (x, y) = trained(), sample()
-    found = plan(model, x, "horizontal_flip", y, n=16, repeats=1, layers=["pool1"])
+    found = plan_averaging(model, x, "horizontal_flip", y, n_views=16, repeats=1, layers=["pool1"])
     assert {c.groups for c in found.choices} == {1}
 
 
 def test_bad_input_is_refused():
     model, (x, y) = lenet().double(), sample()
-    refused("saving|between 0 and 1", plan, model, x, T, saving=1.5)
-    refused("no layer 'pool9'|near names", plan, model, x, T, layers=["pool9"])
-    refused("does not cut", plan, ResNet().double(), x, T, layers=["layer1.0.conv1"])
-    refused("give y", plan, model, x, T, loss=lambda o, t: o.sum(1))
-    refused("2 versions or more", plan, model, x, T, y, n=1, groups=(1,))
+    refused("saving|between 0 and 1", plan_averaging, model, x, T, saving=1.5)
+    refused("no layer 'pool9'|near names", plan_averaging, model, x, T, layers=["pool9"])
+    refused("does not cut", plan_averaging, ResNet().double(), x, T, layers=["layer1.0.conv1"])
+    refused("give y", plan_averaging, model, x, T, loss=lambda o, t: o.sum(1))
+    refused("2 views or more", plan_averaging, model, x, T, y, n_views=1, groups=(1,))

@@ -7,10 +7,10 @@ import torch
 from reference_networks import batch, lenet
 from torch import nn
 
+from augury import TangentPropagation
 from augury._base.rng import Rng
 from augury.augmentations import parse
-from augury.networks.averaging import TangentPropagation
-from augury.networks.averaging.tangent import _moments, tangent_sketch
+from augury.networks.tangent import _moments, tangent_sketch
 from augury.objectives import multinomial
 
 

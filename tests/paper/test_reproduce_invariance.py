@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from augury.data.dataset import Dataset
-from augury.networks.invariance import profile
+from augury.networks.invariance import measure_invariance
 from augury_paper.cells import Images
 from augury_paper.invariance import cells, section
 from augury_paper.invariance.experiment import Recipe, schedule, train, trial
@@ -41,7 +41,7 @@ def test_a_trial_compares_networks_of_one_start():
 
 
 def test_the_ratio_is_of_the_two_networks():
-    """From the networks themselves, trained again, by `profile` alone."""
+    """From the networks themselves, trained again, by `measure_invariance` alone."""
     from augury.augmentations import identity, parse
 
     images = Images(pictures(24, 0), pictures(12, 1))
@@ -52,9 +52,9 @@ def test_the_ratio_is_of_the_two_networks():
     ]
     sample = images.test.x[:6].float() / 255
     without, with_it = (
-        profile(net, sample, "blur(0.5,2.0)", layers=["pool"], versions=3) for net in nets
+        measure_invariance(net, sample, "blur(0.5,2.0)", layers=["pool"], n_views=3) for net in nets
     )
-    ratio = with_it.cells[0].distance / without.cells[0].distance
+    ratio = with_it.rows[0].distance / without.rows[0].distance
     assert found["ratio"]["blur"][4] == pytest.approx(ratio, rel=1e-4)
 
 

@@ -9,7 +9,7 @@ import typer
 from augury import __version__
 from augury.cli.augmentations import augmentations
 from augury.cli.fit import fit
-from augury.cli.layers import layers
+from augury.cli.invariance import invariance
 from augury.cli.predict import predict
 from augury.cli.rank import rank
 from augury.cli.reproduce import reproduce
@@ -19,7 +19,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (rank, augmentations, layers, fit, predict, reproduce):
+for command in (rank, augmentations, invariance, fit, predict, reproduce):
     app.command()(command)
 
 

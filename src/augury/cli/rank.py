@@ -75,7 +75,7 @@ def rank(
     from augury.cli.progress import bar
     from augury.data import load
     from augury.forecasting.rank import rank as rank_data
-    from augury.networks.invariance.models import load_network
+    from augury.networks.load import load_network
 
     candidates = [parse(spec, imports=True) for spec in specs] or None
     where = resolve_device(device)

@@ -5,7 +5,7 @@ from augury.features.base import FeatureMap
 from augury.features.fourier import FourierFeatures
 from augury.features.gradient import GradientFeatures
 from augury.features.patches import PatchFeatures
-from augury.features.simple import Flatten, Layer
+from augury.features.simple import Flatten
 
 __all__ = [
     "AugmentedFourier",
@@ -13,6 +13,5 @@ __all__ = [
     "Flatten",
     "FourierFeatures",
     "GradientFeatures",
-    "Layer",
     "PatchFeatures",
 ]

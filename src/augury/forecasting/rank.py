@@ -29,10 +29,10 @@ from augury.features import (
     Flatten,
     FourierFeatures,
     GradientFeatures,
-    Layer,
     PatchFeatures,
 )
 from augury.forecasting.scores import SCORES, Setting
+from augury.networks.layers import Layer
 from augury.results.ranking import Baseline, Gallery, Ranking, Row
 from augury.statistics.base import Estimate
 from augury.statistics.jackknife import jackknife

@@ -14,7 +14,7 @@ SCHEMA = 1
 
 
 @dataclass(frozen=True)
-class Choice:
+class AveragingChoice:
     """Averaging at one layer, in one way."""
 
     layer: str
@@ -29,13 +29,13 @@ class Choice:
     no augmentation, 0 is exact."""
 
 
-def least_error(choice: Choice) -> tuple[float, float]:
+def least_error(choice: AveragingChoice) -> tuple[float, float]:
     """Order choices by their error, and by their time where errors are the same."""
     return round(choice.error, 4), choice.step
 
 
 @dataclass(frozen=True)
-class Place:
+class LayerCost:
     """One layer: what lies before it and after it, and how invariant it is."""
 
     layer: str
@@ -50,18 +50,18 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Plan:
+class AveragingPlan:
     """All layers and ways of averaging that were measured, and the one to use."""
 
-    places: tuple[Place, ...]
-    choices: tuple[Choice, ...]
-    best: Choice
+    places: tuple[LayerCost, ...]
+    choices: tuple[AveragingChoice, ...]
+    best: AveragingChoice
     """The least error among those that save enough; the least time, where none does."""
-    fewer: tuple[Choice, ...]
+    fewer: tuple[AveragingChoice, ...]
     """The plain alternative: so many versions (`groups`) through the whole network, unaveraged."""
     saving: float
     augmentation: str
-    n: int
+    n_views: int
     examples: int
     full_step: float
     single_step: float
@@ -73,7 +73,7 @@ class Plan:
         """Whether the best choice saves as much as was wanted."""
         return self.best.share <= 1 - self.saving
 
-    def within(self, times: float) -> Choice | None:
+    def within(self, times: float) -> AveragingChoice | None:
         """Give the least error of a step that takes at most so many times that of one version."""
         fits = [c for c in self.choices if c.step <= times * self.single_step]
         return min(fits, key=least_error, default=None)
@@ -88,9 +88,9 @@ class Plan:
         best = self.best
         how = f"order {best.order}" + (f", {best.groups} groups" if best.groups > 1 else "")
         text = (
-            f"average {self.n} versions at {best.layer!r} ({how}): a step takes {best.share:.0%} "
-            f"of the time of all versions, {best.step / self.single_step:.1f} times that of one, "
-            f"and the loss is off by {best.error:.1%} of what no augmentation is off by"
+            f"average {self.n_views} views at {best.layer!r} ({how}): a step takes "
+            f"{best.share:.0%} of the time of all views, {best.step / self.single_step:.1f} times "
+            f"that of one, and the loss is off by {best.error:.1%} of that without augmentation"
         )
         if not self.enough:
             text += f"; nothing measured saves the {self.saving:.0%} that were wanted"
@@ -121,11 +121,11 @@ class Plan:
 
     def plot(self) -> Figure:
         """Draw error against step time, each way of averaging a point; the best is marked."""
-        from augury.report.plans import plan_figure
+        from augury.report.averaging_plan import plan_figure
 
         return plan_figure(self)
 
     def __str__(self) -> str:
-        from augury.report.plans import plan_text
+        from augury.report.averaging_plan import plan_text
 
         return plan_text(self)

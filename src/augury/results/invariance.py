@@ -1,4 +1,4 @@
-"""What a network's layers make of augmentations: plain, frozen, able to become a page."""
+"""How invariant the layers of a network are, as measured."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Cell:
+class LayerInvariance:
     """One layer under one augmentation."""
 
     layer: str
@@ -23,98 +23,99 @@ class Cell:
     size: int
     """The number of features."""
     distance: float
-    """Δ: how far versions lie from their example, squared, a feature."""
+    """Δ: mean squared distance between an example and its views, per feature."""
     between: float
-    """D: how far different examples lie from one another, squared, a feature."""
+    """D: mean squared distance between different examples, per feature."""
     relative: float
-    """Δ / D: 0 where the layer does not see the augmentation."""
+    """Δ / D: 0 if the layer is invariant to the augmentation."""
     low: float | None
     high: float | None
-    """The 95 % interval of `relative`; None where examples are too few."""
+    """The 95 % interval of `relative`; None if there are too few examples."""
     ratio: float | None = None
-    """Δ here over Δ of the network compared with: below 1 where this one is the more invariant."""
+    """Δ divided by that of the other network: below 1 if this one is more invariant."""
     relative_ratio: float | None = None
-    """The same of Δ / D, which does not change when a network's features are all made smaller."""
+    """The same for Δ / D, which does not change with the scale of a network's features."""
 
 
 @dataclass(frozen=True)
-class Profile(Result):
+class InvarianceProfile(Result):
     """The invariance of each layer to each augmentation, and how it was measured."""
 
     name: ClassVar[str] = "invariance profile"
 
-    cells: tuple[Cell, ...]
-    model: str
+    rows: tuple[LayerInvariance, ...]
+    network: str
     dataset: dict[str, Any]
     """name, kind, examples, shape (a list) and notes."""
-    versions: int
+    n_views: int
     seed: int
     seconds: float
     command: str = ""
     against: str | None = None
-    """The network that ratios are taken to, where there are any."""
+    """The network compared with, if any."""
 
     @property
     def layers(self) -> tuple[str, ...]:
         """The layers, from the input to the output."""
-        return tuple(dict.fromkeys(cell.layer for cell in self.cells))
+        return tuple(dict.fromkeys(row.layer for row in self.rows))
 
     @property
     def augmentations(self) -> tuple[str, ...]:
-        """The augmentations, as they were given."""
-        return tuple(dict.fromkeys(cell.augmentation for cell in self.cells))
+        """The augmentations, in the order given."""
+        return tuple(dict.fromkeys(row.augmentation for row in self.rows))
 
-    def __getitem__(self, key: tuple[str, str]) -> Cell:
-        for cell in self.cells:
-            if (cell.layer, cell.augmentation) == key:
-                return cell
+    def __getitem__(self, key: tuple[str, str]) -> LayerInvariance:
+        for row in self.rows:
+            if (row.layer, row.augmentation) == key:
+                return row
         raise KeyError(key)
 
-    def over(self, other: Profile) -> Profile:
-        """Compare with another network of the same layers, for example one trained without T.
+    def compare(self, other: InvarianceProfile) -> InvarianceProfile:
+        """Return this profile with ratios to another network's, for example one trained without T.
 
-        The ratio of distances is Δ_{l,T,T} / Δ_{l,T,∅} of the paper's last figure.
+        The networks must have the same layers. The ratio of distances is
+        Δ_{l,T,T} / Δ_{l,T,∅} of the paper's last figure.
         """
-        known = {(c.layer, c.augmentation): c for c in other.cells}
-        missing = [c for c in self.cells if (c.layer, c.augmentation) not in known]
+        known = {(c.layer, c.augmentation): c for c in other.rows}
+        missing = [c for c in self.rows if (c.layer, c.augmentation) not in known]
         if missing:
             raise AuguryError(
-                f"the other network has no layer {missing[0].layer!r} measured under "
-                f"{missing[0].augmentation}; compare networks of one architecture"
+                f"the other network was not measured at layer {missing[0].layer!r} under "
+                f"{missing[0].augmentation}; compare networks of the same architecture"
             )
-        cells = []
-        for cell in self.cells:
-            base = known[cell.layer, cell.augmentation]
-            cells.append(
+        rows = []
+        for row in self.rows:
+            base = known[row.layer, row.augmentation]
+            rows.append(
                 replace(
-                    cell,
-                    ratio=_ratio(cell.distance, base.distance),
-                    relative_ratio=_ratio(cell.relative, base.relative),
+                    row,
+                    ratio=_ratio(row.distance, base.distance),
+                    relative_ratio=_ratio(row.relative, base.relative),
                 )
             )
-        return replace(self, cells=tuple(cells), against=other.model)
+        return replace(self, rows=tuple(rows), against=other.network)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a pandas table, one row per layer and augmentation."""
         import pandas as pd
 
-        return pd.DataFrame([asdict(c) for c in self.cells]).set_index(["layer", "augmentation"])
+        return pd.DataFrame([asdict(c) for c in self.rows]).set_index(["layer", "augmentation"])
 
     def plot(self) -> Figure:
-        """Draw the relative distance along the layers; below it the ratio, where there is one."""
-        from augury.report.layers import profile_figure
+        """Draw the relative distance along the layers; below it the ratio, if there is one."""
+        from augury.report.invariance import profile_figure
 
         return profile_figure(self)
 
     def to_html(self) -> str:
         """Return the report: one self-contained page."""
-        from augury.report.layers import to_html
+        from augury.report.invariance import to_html
 
         return to_html(self)
 
     def to_markdown(self) -> str:
         """Return the report as Markdown."""
-        from augury.report.layers import to_markdown
+        from augury.report.invariance import to_markdown
 
         return to_markdown(self)
 

@@ -16,7 +16,7 @@ from augury._base.pixels import to_bytes
 from augury._base.rng import Rng
 from augury.augmentations import Augmentation, identity, parse
 from augury.data.dataset import Dataset
-from augury.networks.invariance import profile
+from augury.networks.invariance import measure_invariance
 from augury_paper.cells import Bench, Cell, Images
 from augury_paper.networks import BlocksOfUnits, seeded
 from augury_paper.recorded import orders, recorded
@@ -92,7 +92,7 @@ def trial(
     layers = ["conv", *units, "pool", "fc"]
     sample = images.test.x[: recipe.images].float() / 255
     measure = partial(
-        profile, x=sample, layers=layers, versions=recipe.versions, seed=0, batch_size=128
+        measure_invariance, x=sample, layers=layers, n_views=recipe.versions, seed=0, batch_size=128
     )
     found: dict[str, Any] = {"layers": layers, "ratio": {}, "relative_ratio": {}, "accuracy": {}}
     found["training_seconds"] = {}
@@ -109,9 +109,9 @@ def trial(
         if before is None or spec is None:
             before = measure(network, augmentations=AUGMENTATIONS.values(), name="without")
             continue
-        after = measure(network, augmentations=spec, name="with").over(before)
-        found["ratio"][name] = [cell.ratio for cell in after.cells]
-        found["relative_ratio"][name] = [cell.relative_ratio for cell in after.cells]
+        after = measure(network, augmentations=spec, name="with").compare(before)
+        found["ratio"][name] = [row.ratio for row in after.rows]
+        found["relative_ratio"][name] = [row.relative_ratio for row in after.rows]
     return found
 
 

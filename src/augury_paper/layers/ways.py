@@ -9,9 +9,10 @@ from torch import Tensor
 from augury._base.devices import HALF_FLOATS
 from augury._base.rng import Rng
 from augury.features.orbit import Orbit
-from augury.networks.averaging import Averaging, cut_at
+from augury.networks.averaging import Averaging
 from augury.networks.averaging.head import Rest, to_features
 from augury.networks.averaging.sketch import Sketch
+from augury.networks.layers import cut_at
 from augury.objectives import exact, second_order
 from augury_paper.networks import LAYERS, LeNets, Together
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Protocol
 
 from torch import Tensor, nn
 
@@ -10,29 +10,56 @@ from augury.networks.averaging.average import LossLike
 from augury.objectives import multinomial
 
 
-class Averaged(nn.Module):
-    """A network and its averaged loss as one module, for what must wrap the forward pass.
+class TrainingLoss(Protocol):
+    """What `Averaging` and `TangentPropagation` share: the mean loss of a batch."""
 
-    ``DistributedDataParallel(Averaged(model, averaging))`` shares gradients as it does for any
+    def loss(
+        self,
+        network: nn.Module,
+        x: Tensor,
+        y: Tensor,
+        loss: LossLike = ...,
+        *,
+        seed: int | None = ...,
+        index: Tensor | None = ...,
+    ) -> Tensor:
+        """Return the mean loss of a batch."""
+        ...
+
+
+class Averaged(nn.Module):
+    """A network and its averaged loss as one module, for wrappers around the forward pass.
+
+    ``DistributedDataParallel(Averaged(network, averaging))`` shares gradients as it does for any
     module: call it with a batch to get the loss, then ``backward``. The network itself stays
-    ``.model``, for testing and for saving.
+    ``.network``, for testing and saving.
 
     Parameters
     ----------
-    model
+    network
         The network.
     averaging
-        An `Averaging`, or a `TangentPropagation`.
+        An `Averaging` or a `TangentPropagation`.
     loss
-        As for `Averaging.loss`.
+        As in `Averaging.losses`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from augury import Averaging
+    >>> network = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
+    >>> step = Averaged(network, Averaging("rotation(15)", "input", n_views=16, groups=4))
+    >>> step(torch.rand(8, 1, 8, 8), torch.arange(8)).backward()
     """
 
-    def __init__(self, model: nn.Module, averaging: Any, loss: LossLike = multinomial) -> None:
+    def __init__(
+        self, network: nn.Module, averaging: TrainingLoss, loss: LossLike = multinomial
+    ) -> None:
         super().__init__()
-        self.model, self.averaging, self.criterion = model, averaging, loss
+        self.network, self.averaging, self.criterion = network, averaging, loss
 
     def forward(
         self, x: Tensor, y: Tensor, *, seed: int | None = None, index: Tensor | None = None
     ) -> Tensor:
-        """Give the mean loss of a batch."""
-        return self.averaging.loss(self.model, x, y, self.criterion, seed=seed, index=index)
+        """Return the mean loss of a batch."""
+        return self.averaging.loss(self.network, x, y, self.criterion, seed=seed, index=index)

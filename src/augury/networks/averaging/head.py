@@ -1,4 +1,4 @@
-"""The rest of a network as a head: features to outputs, fit for the objectives."""
+"""The rest of a network as a head: maps features to outputs, as the objectives expect."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from augury._base.devices import HALF_FLOATS
 from augury._base.errors import AuguryError
 from augury.features.orbit import Orbit
-from augury.networks.averaging.cut import Cut
 from augury.networks.averaging.norms import Statistics
+from augury.networks.layers.cut import Cut
 from augury.objectives import Loss, first_order, variance_term
 from augury.objectives.objectives import Curvature
 
 
 def to_features(output: Tensor) -> Tensor:
-    """Bring a layer's output to the order in which it lies in memory: channels last stay last."""
+    """Permute a layer's output to its order in memory: channels last stay last."""
     return output.permute(0, 2, 3, 1) if _channels_last(output) else output
 
 
@@ -31,12 +31,12 @@ class Rest:
 
     cut: Cut
     permuted: bool
-    """Whether channels stand last in the features."""
+    """Whether the channels are last in the features."""
     dtype: torch.dtype
-    """That of the layer's output, where features are of a longer one."""
+    """The dtype of the layer's output; the features may have a longer one."""
 
     def head(self, x: Tensor, *, plain: bool = False) -> Callable[[Tensor], Tensor]:
-        """Give f, to outputs of at least single precision; x has as many rows as the features."""
+        """Return f, with outputs in single precision or more, for a batch x of as many rows."""
         return functools.partial(self._run, x, plain)
 
     def _run(self, x: Tensor, plain: bool, features: Tensor) -> Tensor:
@@ -45,34 +45,34 @@ class Rest:
         output = self.cut.upper(features.to(self.dtype), x, plain=plain)
         if not isinstance(output, Tensor):
             raise AuguryError(
-                f"the network gives a {type(output).__name__}, not a tensor; wrap it in a module "
-                "whose forward gives the outputs alone"
+                f"the network returns a {type(output).__name__}, not a tensor; wrap it in a module "
+                "whose forward returns the outputs alone"
             )
         return output.float() if output.dtype in HALF_FLOATS else output
 
 
 def first(rest: Rest, orbit: Orbit, x: Tensor, y: Tensor, loss: Loss) -> Tensor:
-    """ĝ of each example: one pass through the rest of the network."""
+    """Return ĝ of each example: one pass through the rest of the network."""
     return first_order(rest.head(x), orbit, y, loss)
 
 
 def second(
     rest: Rest, orbit: Orbit, x: Tensor, y: Tensor, loss: Loss, curvature: Curvature
 ) -> Tensor:
-    """g̃ of each example: one pass, and a Jacobian-vector product for each direction of the orbit.
+    """Return g̃ of each example: one pass, and a Jacobian-vector product for each direction.
 
-    All passes see the same dropout, and the batch norm statistics of the averaged features. They
-    do not run compiled.
+    All passes use the same dropout masks and the batch norm statistics of the averaged features.
+    They do not run compiled.
     """
-    head, model = rest.head(x, plain=True), rest.cut.model
-    statistics = Statistics(model)
+    head, network = rest.head(x, plain=True), rest.cut.network
+    statistics = Statistics(network)
     again = _draws(x.device)
-    with statistics.noted():
+    with statistics.recorded():
         value = first_order(head, orbit, y, loss)
     still = statistics.held(head)
 
     def repeat(features: Tensor) -> Tensor:
-        if model.training:
+        if network.training:
             again()
         return still(features)
 
@@ -82,7 +82,7 @@ def second(
 
 @contextlib.contextmanager
 def _differentiable() -> Iterator[None]:
-    """Use kernels of attention that can be differentiated forwards."""
+    """Use the attention kernel that supports forward-mode differentiation."""
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     try:
@@ -93,7 +93,7 @@ def _differentiable() -> Iterator[None]:
 
 
 def _draws(device: torch.device) -> Callable[[], None]:
-    """Remember the state of torch's generators, which dropout uses, and give what restores it."""
+    """Save the state of torch's generators, which dropout uses; return a function to restore it."""
     state = torch.get_rng_state()
     if device.type != "cuda":
         return lambda: torch.set_rng_state(state)

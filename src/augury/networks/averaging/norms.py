@@ -1,9 +1,9 @@
-"""Batch norm under a second-order term: its statistics stand still while the features move.
+"""Batch norm under a second-order term: its statistics are held constant as the features change.
 
-In training, batch norm's statistics are those of the averaged features. A version's deviation is
-then a small move of one example's features against them, as it would be against the statistics
-of a batch that holds all versions; they must not move with it. Nor may the passes of the
-Jacobian-vector products count as batches of their own in the running statistics.
+In training, batch norm's statistics are those of the averaged features. A view's deviation is a
+small change of one example's features relative to them, as it would be relative to the statistics
+of a batch that holds all views; they must not change with it. Nor may the passes of the
+Jacobian-vector products count as batches in the running statistics.
 """
 
 from __future__ import annotations
@@ -18,30 +18,32 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from augury._base.devices import HALF_FLOATS
 from augury._base.errors import AuguryError
-from augury.networks.averaging.calls import replaced
+from augury.networks.layers.calls import replaced
 
 
 class Statistics:
-    """The statistics of each batch norm that trains, from one pass, for the passes that follow."""
+    """The batch norm statistics of one pass, for use in the passes that follow."""
 
-    def __init__(self, model: nn.Module) -> None:
-        self._norms = [m for m in model.modules() if isinstance(m, _BatchNorm) and _live(m)]
+    def __init__(self, network: nn.Module) -> None:
+        self._norms = [m for m in network.modules() if isinstance(m, _BatchNorm) and _live(m)]
         for norm in self._norms:
             if isinstance(norm, nn.SyncBatchNorm):
                 raise AuguryError(
-                    "SyncBatchNorm cannot be differentiated forwards; use order=1, or BatchNorm "
-                    "with the statistics of each process"
+                    "SyncBatchNorm does not support forward-mode differentiation; use order=1, or "
+                    "BatchNorm with the statistics of each process"
                 )
         self._seen: list[list[tuple[Tensor, Tensor]]] = [[] for _ in self._norms]
 
     @contextlib.contextmanager
-    def noted(self) -> Iterator[None]:
-        """Note the statistics of the pass made in this block; it works as ever."""
-        with replaced([(n, _noting(n, s)) for n, s in zip(self._norms, self._seen, strict=True)]):
+    def recorded(self) -> Iterator[None]:
+        """Record the statistics of the pass made in this block."""
+        with replaced(
+            [(n, _recording(n, s)) for n, s in zip(self._norms, self._seen, strict=True)]
+        ):
             yield
 
     def held(self, head: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-        """Give the same head, with the statistics that were noted."""
+        """Return the same head, with the recorded statistics."""
         if not self._norms:
             return head
 
@@ -57,14 +59,13 @@ def _live(norm: _BatchNorm) -> bool:
     return norm.training or norm.running_mean is None
 
 
-def _noting(norm: _BatchNorm, seen: list[tuple[Tensor, Tensor]]) -> Callable[..., Any]:
+def _recording(norm: _BatchNorm, seen: list[tuple[Tensor, Tensor]]) -> Callable[..., Any]:
     real = norm.forward
 
     def forward(x: Tensor) -> Tensor:
         over = [d for d in range(x.dim()) if d != 1]
-        variance, mean = torch.var_mean(
-            x.float() if x.dtype in HALF_FLOATS else x, over, correction=0
-        )
+        exact = x.float() if x.dtype in HALF_FLOATS else x
+        variance, mean = torch.var_mean(exact, over, correction=0)
         seen.append((mean, variance))
         return real(x)
 

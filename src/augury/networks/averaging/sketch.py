@@ -1,4 +1,4 @@
-"""An orbit known by its mean and a few directions that carry its covariance."""
+"""An orbit reduced to its mean and a few directions that carry its covariance."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from augury.features.orbit import Orbit
 
 
 class Sketch(Orbit):
-    """ψ(x) and directions v_j with weights w_j: Σ_j w_j v_j v_jᵀ is E[ΔΔᵀ], or has its mean.
+    """ψ(x) and directions v_j with weights w_j: Σ_j w_j v_j v_jᵀ equals E[ΔΔᵀ], or has its mean.
 
-    It takes the place of an orbit where only the mean and the second moment matter, as in the
-    second-order term ½ E[ΔᵀHΔ].
+    It replaces an orbit where only the mean and the second moment matter, as in the second-order
+    term ½ E[ΔᵀHΔ].
     """
 
     def __init__(self, mean: Tensor, directions: Tensor, weights: Tensor) -> None:
@@ -30,14 +30,14 @@ class Sketch(Orbit):
 
     @classmethod
     def combined(cls, orbit: Orbit, directions: int, rng: Rng) -> Sketch:
-        """Join an orbit's deviations into a few, with random signs (Hutchinson, 1990).
+        """Combine an orbit's deviations into a few, with random signs (Hutchinson, 1990).
 
-        v = Σ_k √w_k ε_k Δ_k with ε_k = ±1, each as likely, has E[vᵀHv] = Σ_k w_k Δ_kᵀHΔ_k for
-        any H: the second-order term without bias, for one Jacobian-vector product in place of n.
+        v = Σ_k √w_k ε_k Δ_k with ε_k = ±1, equally likely, has E[vᵀHv] = Σ_k w_k Δ_kᵀHΔ_k for
+        any H: the second-order term without bias, for one Jacobian-vector product instead of n.
         """
         mean, deviations = orbit.mean, orbit.deviations
         n, rows = deviations.shape[:2]
-        groups = rows // len(rng.keys)  # of versions, each a row of its own
+        groups = rows // len(rng.keys)  # of views, each a row of its own
         draws = rng.child(0).uniform(directions, groups, n).transpose(1, 2).flatten(1, 2)
         signs = (1.0 - 2.0 * (draws < 0.5).to(mean)) * orbit.weights.to(mean).sqrt()
         joined = torch.einsum("jbn,nbd->jbd", signs, deviations.reshape(n, rows, -1))
@@ -46,16 +46,16 @@ class Sketch(Orbit):
 
 
 def grouped(orbit: Orbit, groups: int, *, spread: bool) -> tuple[Orbit, Tensor]:
-    """Split versions into groups of neighbours, each an example of its own with its own average.
+    """Split views into groups of neighbours, each an example of its own with its own average.
 
     Parameters
     ----------
     orbit
-        Of n versions of b examples, n a multiple of `groups`.
+        Of n views of b examples, n a multiple of `groups`.
     groups
-        How many; n / groups versions in each.
+        Number of groups, with n / groups views in each.
     spread
-        Whether the deviations will be asked for.
+        Whether the deviations are needed.
 
     Returns
     -------

@@ -1,8 +1,7 @@
-"""How invariant each layer of a network is, measured in one pass over data."""
+"""Measure how invariant each layer of a network is, in one pass over data."""
 
 from __future__ import annotations
 
-import fnmatch
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -15,41 +14,40 @@ from torch import Tensor, nn
 from augury._base.devices import HALF_FLOATS
 from augury._base.errors import AuguryError
 from augury._base.rng import Rng
-from augury._base.text import cause
 from augury.augmentations import Augmentation, parse
 from augury.data import Dataset
 from augury.features.orbit import Orbit
-from augury.networks.averaging.layers import INPUT, find_layer
 from augury.networks.invariance.statistic import Invariance
-from augury.networks.invariance.taps import default_layers, tapped
-from augury.results.invariance import Cell, Profile
+from augury.networks.layers.find import bad_batch, is_script, match_layers
+from augury.networks.layers.read import default_layers, read_layers
+from augury.results.invariance import InvarianceProfile, LayerInvariance
 from augury.statistics import jackknife
 
-# Inputs run at a time by default, versions and originals together: so many, or of so many values.
+# Inputs run at once by default, views and originals together: at most this many rows and values.
 _ROWS, _VALUES = 512, 1 << 24
 
 
-def profile(
-    model: nn.Module,
+def measure_invariance(
+    network: nn.Module,
     x: Dataset | Tensor | np.ndarray,
     augmentations: Iterable[str | Augmentation] | str | Augmentation,
     *,
     layers: Sequence[str] | None = None,
-    versions: int = 16,
+    n_views: int = 16,
     seed: int = 0,
     batch_size: int | None = None,
     name: str = "",
     progress: Callable[[int, int, str], None] | None = None,
     command: str = "",
-) -> Profile:
+) -> InvarianceProfile:
     """Measure how far augmentations move the features of each layer of a network.
 
-    Sums are kept, no activations: memory does not depend on the number of examples, nor the
-    result on the batch size.
+    Only sums are kept, no activations: memory does not depend on the number of examples, and the
+    result does not depend on the batch size.
 
     Parameters
     ----------
-    model
+    network
         The network, in eval mode, on the device where it is to run.
     x
         Examples: a `Dataset`, or inputs ``(N, *shape)`` as the network takes them.
@@ -57,55 +55,55 @@ def profile(
         Augmentations or specs such as ``"rotation(15)"``.
     layers
         Names of layers, or patterns such as ``"layer1.*"``; by default the layers that cut the
-        network in two, with residual blocks taken whole.
-    versions
-        How many versions of each example; finite families use all of theirs.
+        network in two, with residual blocks whole.
+    n_views
+        Number of views of each example; finite families use all of theirs.
     seed
-        Of the versions.
+        Random seed of the views.
     batch_size
-        Examples at a time.
+        Examples per batch; by default chosen from the size of an example.
     name
-        What the network is called in the result; its class by default.
+        Name of the network in the result; its class by default.
     progress
-        Called with (done, total, augmentation) as work goes on.
+        Called with (done, total, augmentation) after each batch.
     command
         The command that repeats this, for the report.
 
     Examples
     --------
     >>> from torch import nn
-    >>> model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU()).eval()
-    >>> found = profile(model, torch.rand(8, 1, 6, 6), "identity")
-    >>> [(cell.layer, cell.relative) for cell in found.cells]
+    >>> network = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU()).eval()
+    >>> found = measure_invariance(network, torch.rand(8, 1, 6, 6), "identity")
+    >>> [(row.layer, row.relative) for row in found.rows]
     [('input', 0.0), ('0', 0.0), ('1', 0.0)]
     """
     started = time.perf_counter()
     given = [augmentations] if isinstance(augmentations, str | Augmentation) else augmentations
     chosen = list(dict.fromkeys(parse(a) for a in given))
-    data = _Inputs(x, model)
-    _check(model, data, chosen, versions)
+    data = _Inputs(x, network)
+    name = name or type(network).__name__
+    _check(network, data, chosen, n_views)
     pair = data.batch(torch.arange(2))
-    _try(model, pair, name or type(model).__name__)
-    names = _names(model, layers, pair)
-    rows = min(_ROWS, _VALUES // math.prod(data.shape))
-    size = batch_size or max(1, rows // (versions + 1))
-    batches = torch.arange(len(data)).split(size)
-    cells: list[Cell] = []
+    _check_runs(network, pair, name)
+    names = default_layers(network, pair) if layers is None else match_layers(network, layers)
+    most = min(_ROWS, _VALUES // math.prod(data.shape))
+    batches = torch.arange(len(data)).split(batch_size or max(1, most // (n_views + 1)))
+    rows: list[LayerInvariance] = []
     with torch.no_grad():
         for k, augmentation in enumerate(chosen):
             found = {layer: Invariance() for layer in names}
             for done, index in enumerate(batches):
-                _add(model, data.batch(index), index, augmentation, versions, seed, found)
+                _add(network, data.batch(index), index, augmentation, n_views, seed, found)
                 if progress is not None:
                     progress(
                         k * len(batches) + done + 1, len(chosen) * len(batches), repr(augmentation)
                     )
-            cells += [_cell(layer, augmentation, found[layer]) for layer in names]
-    return Profile(
-        cells=tuple(cells),
-        model=name or type(model).__name__,
+            rows += [_row(layer, augmentation, found[layer]) for layer in names]
+    return InvarianceProfile(
+        rows=tuple(rows),
+        network=name,
         dataset=data.about,
-        versions=versions,
+        n_views=n_views,
         seed=seed,
         seconds=round(time.perf_counter() - started, 3),
         command=command,
@@ -113,35 +111,35 @@ def profile(
 
 
 def _add(
-    model: nn.Module,
+    network: nn.Module,
     x: Tensor,
     index: Tensor,
     augmentation: Augmentation,
-    versions: int,
+    n_views: int,
     seed: int,
     found: dict[str, Invariance],
 ) -> None:
-    """Run a batch with its versions, and add what each layer says to its statistic."""
+    """Run a batch with its views, and add the output of each layer to its statistic."""
     rng = Rng(seed, index.to(x.device))
-    seen, weights = augmentation.versions(x, versions, rng)
+    views, weights = augmentation.versions(x, n_views, rng)
     b = len(x)
 
     def see(layer: str, output: Tensor) -> None:
         output = output.float() if output.dtype in HALF_FLOATS else output
         if not output.is_floating_point():
-            raise AuguryError(f"the layer {layer!r} gives {output.dtype}, not real numbers")
+            raise AuguryError(f"the layer {layer!r} returns {output.dtype}, not real numbers")
         features = output[b:].unflatten(0, (len(weights), b))
         orbit = Orbit(features, weights.to(output.device), output[:b])
         found[layer].update(orbit, None, index.to(output.device))
 
-    tapped(model, torch.cat([x, seen.flatten(0, 1)]), found, see)
+    read_layers(network, torch.cat([x, views.flatten(0, 1)]), found, see)
 
 
-def _cell(layer: str, augmentation: Augmentation, found: Invariance) -> Cell:
+def _row(layer: str, augmentation: Augmentation, found: Invariance) -> LayerInvariance:
     distance, relative = found.distance(), found.result()
     half = jackknife(relative.value, relative.replicates).half
     known = math.isfinite(relative.value + half)
-    return Cell(
+    return LayerInvariance(
         layer,
         repr(augmentation),
         found.size,
@@ -154,16 +152,16 @@ def _cell(layer: str, augmentation: Augmentation, found: Invariance) -> Cell:
 
 
 def _check(
-    model: nn.Module, data: _Inputs, augmentations: list[Augmentation], versions: int
+    network: nn.Module, data: _Inputs, augmentations: list[Augmentation], n_views: int
 ) -> None:
     if not augmentations:
-        raise AuguryError("no augmentation was given; give one such as rotation(15)")
-    if versions < 1:
-        raise AuguryError(f"versions must be 1 or more, not {versions}")
-    if model.training:
+        raise AuguryError("expected at least one augmentation, such as rotation(15)")
+    if n_views < 1:
+        raise AuguryError(f"n_views must be 1 or more, not {n_views}")
+    if network.training:
         raise AuguryError(
             "the network is in training mode, where its features depend on the rest of the batch "
-            "and on chance: call model.eval() first"
+            "and on chance: call network.eval() first"
         )
     if len(data) < 2:
         raise AuguryError("invariance needs two examples or more, to know how far apart they are")
@@ -171,38 +169,20 @@ def _check(
         augmentation.check(data.shape)
 
 
-def _try(model: nn.Module, x: Tensor, name: str) -> None:
-    """Raise if the network does not run on such a batch."""
+def _check_runs(network: nn.Module, x: Tensor, name: str) -> None:
+    """Raise if the network does not run on a batch."""
     try:
         with torch.no_grad():
-            model(x)
-    except Exception as error:  # whatever a module of the user's may raise
-        script = isinstance(model, torch.jit.ScriptModule)  # says the cause last, after a traceback
-        reason = str(error).strip().splitlines()[-1] if script else cause(error)
-        raise AuguryError(
-            f"{name} cannot take a batch of shape {tuple(x.shape)} ({reason}); "
-            "give a network made for this data"
-        ) from error
-
-
-def _names(model: nn.Module, layers: Sequence[str] | None, x: Tensor) -> list[str]:
-    if layers is None:
-        return default_layers(model, x)
-    known = [INPUT, *(name for name, _ in model.named_modules() if name)]
-    found: list[str] = []
-    for pattern in [layers] if isinstance(layers, str) else layers:
-        some = fnmatch.filter(known, pattern)
-        if not some:
-            find_layer(model, pattern)  # raises, with near names
-        found += some
-    return list(dict.fromkeys(found))
+            network(x)
+    except Exception as error:  # whatever a user's module may raise
+        raise bad_batch(name, x, error, script=is_script(network)) from error
 
 
 class _Inputs:
-    """Examples as a network takes them, whatever they came as."""
+    """Examples as a network takes them, from a data set or from arrays."""
 
-    def __init__(self, x: Any, model: nn.Module) -> None:
-        like = next((p for p in model.parameters() if p.is_floating_point()), torch.empty(0))
+    def __init__(self, x: Any, network: nn.Module) -> None:
+        like = next((p for p in network.parameters() if p.is_floating_point()), torch.empty(0))
         self.device, self.dtype = like.device, like.dtype
         if isinstance(x, Dataset):
             self.data = x

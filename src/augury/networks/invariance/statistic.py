@@ -7,9 +7,10 @@ the same distance between different examples,
 
     D = mean over i ≠ j of ‖φ(x_i) − φ(x_j)‖² / d,
 
-which needs no pairs: it is 2 (Σ_i ‖φ(x_i)‖² − ‖Σ_i φ(x_i)‖² / N) / ((N − 1) d). Δ / D is 0 where
-the layer does not see the augmentation, and near 1 where it takes a version for another example.
-The state is d + O(1) numbers, whatever N is.
+computed without pairs as 2 (Σ_i ‖φ(x_i)‖² − ‖Σ_i φ(x_i)‖² / N) / ((N − 1) d). Δ / D is 0 where
+the layer is invariant to the augmentation, and near 1 where a view is as far from its example as
+another example is.
+The state is d + O(1) numbers for any N.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ class Invariance(Statistic):
 
     def update(self, orbit: Orbit, y: Tensor | None, index: Tensor) -> None:
         if orbit.origin is None:
-            raise AuguryError("invariance needs the features of the examples as they are: origin=")
+            raise AuguryError(
+                "invariance needs the features of the unaugmented examples: pass origin="
+            )
         origin = orbit.origin.flatten(1)
         moved = orbit.features.flatten(2) - origin
         each = orbit.weights.double() @ moved.square().sum(-1).double()  # (b,)
@@ -56,13 +59,13 @@ class Invariance(Statistic):
         total += exact.sum(0)
 
     def result(self) -> Estimate:
-        """Give Δ / D; infinite where D is 0 and Δ is not, and 0 where both are."""
+        """Return Δ / D; infinite if D is 0 and Δ is not, and 0 if both are."""
         found, between = self.distance(), self.between()
         scale = 1 / between if between > 0 else (torch.inf if found.value > 0 else 0.0)
         return Estimate(found.value * scale, found.replicates * scale, found.per_class)
 
     def distance(self) -> Estimate:
-        """Give Δ, with its values when each group of examples is left out."""
+        """Return Δ, with its values when each group of examples is left out."""
         count, distance, _, total = self._known()
         n, sum_, d = count.sum(), distance.sum(), len(total)
         kept = count < n  # a group that holds all examples cannot be left out
@@ -71,12 +74,14 @@ class Invariance(Statistic):
         return Estimate(float(sum_ / n / d), without[used].cpu(), torch.empty(0))
 
     def between(self) -> float:
-        """Give D, the mean squared distance between different examples."""
+        """Return D, the mean squared distance between different examples."""
         count, _, square, total = self._known()
         n, d = count.sum(), len(total)
         if n < 2:
-            raise AuguryError("the distance between examples needs two of them, and there is one")
-        # Rounding may leave a little below zero where all examples are the same.
+            raise AuguryError(
+                "the distance between examples needs at least two examples, and there is one"
+            )
+        # Rounding may give a value just below zero if all examples are the same.
         return max(0.0, float(2 * (square - total.square().sum() / n) / (n - 1) / d))
 
     @property

@@ -1,6 +1,5 @@
-"""Where in a network to average."""
+"""Where in a network to average, and what it costs."""
 
-from augury.networks.planning.planner import plan
-from augury.results.averaging_plan import Choice, Place, Plan
+from augury.networks.planning.planner import plan_averaging
 
-__all__ = ["Choice", "Place", "Plan", "plan"]
+__all__ = ["plan_averaging"]

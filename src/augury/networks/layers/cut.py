@@ -1,8 +1,8 @@
 """A network cut in two at a layer: φ up to it, f from it on, for any `nn.Module`.
 
-Both halves are the network's own forward pass. For the lower one, the layer ends the pass as soon
-as it has spoken. For the upper one, the layer says what it is told to, and all that would come
-before it is skipped: modules that had finished by then give zeros of the right shape at no cost.
+Both halves are the network's own forward pass. In the lower one, the pass ends once the layer has
+returned. In the upper one, the layer returns the given features, and everything before it is
+skipped: modules that had finished by then return zeros of the right shape at no cost.
 """
 
 from __future__ import annotations
@@ -14,13 +14,8 @@ from typing import Any, cast
 from torch import Tensor, nn
 
 from augury._base.errors import AuguryError
-from augury.networks.averaging.calls import Call, Shape, record_shapes, replaced
-from augury.networks.averaging.layers import INPUT, find_layer, not_a_tensor
-
-
-class _Reached(BaseException):  # not an error, and no `except Exception` of a network's may eat it
-    def __init__(self, output: Any) -> None:
-        self.output = output
+from augury.networks.layers.calls import Call, Reached, Shape, record_shapes, replaced
+from augury.networks.layers.find import INPUT, find_layer, not_a_tensor
 
 
 class Cut:
@@ -28,8 +23,8 @@ class Cut:
 
     Parameters
     ----------
-    model
-        The network; it is referred to weakly, so that a kept cut does not keep a network alive.
+    network
+        The network; only a weak reference is kept, so that a cached cut does not keep it alive.
     layer
         The layer's module path, or ``"input"``.
     x
@@ -40,13 +35,13 @@ class Cut:
 
     def __init__(
         self,
-        model: nn.Module,
+        network: nn.Module,
         layer: str,
         x: Tensor,
         through: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None,
     ) -> None:
         self.layer = layer
-        self._model = weakref.ref(model)
+        self._network = weakref.ref(network)
         self._run_lower, self._run_upper = _lower, self._inject
         if through is not None:
             self._run_lower, self._run_upper = through(_lower), through(self._inject)
@@ -56,11 +51,11 @@ class Cut:
         self.before: list[tuple[Call, Shape]] = []
         self._upper_forward: list[tuple[nn.Module, Callable[..., Any]]] = []
         if layer != INPUT:
-            self._trace(model, x)
+            self._trace(network, x)
 
-    def _trace(self, model: nn.Module, x: Tensor) -> None:
-        module = find_layer(model, self.layer)
-        calls = record_shapes(model, x)
+    def _trace(self, network: nn.Module, x: Tensor) -> None:
+        module = find_layer(network, self.layer)
+        calls = record_shapes(network, x)
         own = [call for call, _ in calls if call.module is module]
         if len(own) != 1:
             times = f"{len(own)} times" if own else "never"
@@ -68,8 +63,8 @@ class Cut:
         (self.call,) = own
         if self.call.again:
             raise NoCut(
-                f"the layer {self.layer!r} lies inside a checkpoint, which runs it once more in "
-                "the backward pass"
+                f"the layer {self.layer!r} is inside a checkpoint, which runs it again in the "
+                "backward pass"
             )
         if not isinstance(self.call.output, Tensor):
             raise not_a_tensor(self.layer, self.call.output)
@@ -83,49 +78,49 @@ class Cut:
         for call, shape in self.before:
             skipped.setdefault(call.module, []).append(shape)
         self._lower_forward = [(module, _stopping(module.forward))]
-        self._upper_forward.append((module, self._speak))
+        self._upper_forward.append((module, self._given))
         for index, (earlier, shapes) in enumerate(skipped.items()):
             self._upper_forward.append((earlier, self._skip(str(index), earlier.forward, shapes)))
 
     @property
-    def model(self) -> nn.Module:
+    def network(self) -> nn.Module:
         """The network."""
-        return cast(nn.Module, self._model())
+        return cast(nn.Module, self._network())
 
     def lower(self, x: Tensor) -> Tensor:
-        """φ: inputs to the layer's output; what comes after it does not run."""
+        """φ: map inputs to the layer's output; what comes after it does not run."""
         if self.layer == INPUT:
             return x
         with replaced(self._lower_forward):
-            return self._run_lower(self.model, x)
+            return self._run_lower(self.network, x)
 
     def upper(self, features: Tensor, x: Tensor, *, plain: bool = False) -> Any:
-        """f: the layer's output to the network's; what comes before it does not run.
+        """f: map the layer's output to the network's; what comes before it does not run.
 
-        `x` is a batch of as many rows as the features; nothing but its shape matters. With
-        `plain` it does not run through what was given as `through`.
+        `x` is a batch of as many rows as the features; only its shape matters. With `plain` it
+        does not run through `through`.
         """
         run = self._inject if plain else self._run_upper
         with replaced(self._upper_forward):
             try:
-                return run(self.model, features, x)
+                return run(self.network, features, x)
             finally:
                 self._features = None
 
-    def _inject(self, model: nn.Module, features: Tensor, x: Tensor) -> Any:
-        # A copy: what comes next may work in place, and the features are still wanted.
+    def _inject(self, network: nn.Module, features: Tensor, x: Tensor) -> Any:
+        # A copy: what comes next may work in place, and the features are still needed.
         self._features, self._rows = features.clone(), x.shape[0]
         if self.layer == INPUT:
-            return model(self._features)
+            return network(self._features)
         for key in self._counts:
             self._counts[key] = 0
-        return model(x)
+        return network(x)
 
-    def _speak(self, *args: Any, **options: Any) -> Tensor:
+    def _given(self, *args: Any, **options: Any) -> Tensor:
         return cast(Tensor, self._features)
 
     def _skip(self, key: str, real: Callable[..., Any], shapes: list[Shape]) -> Callable[..., Any]:
-        """Make a forward that gives zeros the first times, and works as ever after the layer."""
+        """Return a forward that returns zeros before the layer and runs as usual after it."""
         self._counts[key] = 0
 
         def forward(*args: Any, **options: Any) -> Any:
@@ -137,20 +132,20 @@ class Cut:
 
 
 class NoCut(AuguryError):
-    """The network cannot be cut at this layer, and perhaps at another."""
+    """The network cannot be cut at this layer; another may do."""
 
 
-def _lower(model: nn.Module, x: Tensor) -> Tensor:
+def _lower(network: nn.Module, x: Tensor) -> Tensor:
     try:
-        model(x)
-    except _Reached as reached:
+        network(x)
+    except Reached as reached:
         return reached.output
-    raise AuguryError("the layer was not reached in the network's forward pass")
+    raise AuguryError("the layer is not used in the network's forward pass")
 
 
 def _stopping(real: Callable[..., Any]) -> Callable[..., Any]:
     def forward(*args: Any, **options: Any) -> Any:
-        raise _Reached(real(*args, **options))
+        raise Reached(real(*args, **options))
 
     return forward
 
@@ -160,7 +155,7 @@ def _depth(call: Call) -> int:
 
 
 def rows_first(cut: Cut) -> bool:
-    """Whether the first dimension of the layer's output is the batch."""
+    """Return whether the first dimension of the layer's output is the batch."""
     if cut.layer == INPUT:
         return True
     two, three = (cut.shape.zeros(count) for count in (2, 3))

@@ -1,6 +1,6 @@
 """Layers of a TorchScript program, which runs outside Python and calls no hooks.
 
-A module's graph is copied and made to give, beside its output, the arguments and the output of
+A module's graph is copied and made to return, beside its output, the arguments and the output of
 each submodule that it calls; the submodules are then looked into in the same way. A layer nested
 k deep runs k times. Layers called inside a branch or a loop of a scripted program are not seen,
 and a layer whose output the next one changes in place is seen after the change.
@@ -17,7 +17,7 @@ Hear = Callable[[str, Any], None]
 
 
 def run_script(module: torch.jit.ScriptModule, x: Any, hear: Hear) -> None:
-    """Run a program on x and tell the output of each layer, in the order in which they end."""
+    """Run a program on x; call `hear` with the output of each layer, in the order they end."""
     _look_into(module, (x,), "", hear)
 
 
@@ -42,7 +42,7 @@ def _look_into(module: Any, args: tuple[Any, ...], prefix: str, hear: Hear) -> N
 
 
 def _run(module: Any, graph: Any, wanted: list[Any], args: tuple[Any, ...]) -> Any:
-    """Run a copy of a graph that gives these values in place of its output."""
+    """Run a copy of a graph that returns these values instead of its output."""
     outputs = len(list(graph.outputs()))
     joined = graph.create("prim::TupleConstruct", wanted, 1)
     graph.appendNode(joined)
@@ -55,7 +55,7 @@ def _run(module: Any, graph: Any, wanted: list[Any], args: tuple[Any, ...]) -> A
 
 
 def _path(node: Any) -> str:
-    """Give the path of the submodule that a node calls."""
+    """Return the path of the submodule that a node calls."""
     value, names = next(node.inputs()), []
     while value.node().kind() == "prim::GetAttr":
         names.append(value.node().s("name"))

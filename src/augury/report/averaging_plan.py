@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 if TYPE_CHECKING:
-    from augury.results.averaging_plan import Plan
+    from augury.results.averaging_plan import AveragingPlan
 
 _STYLES = {1: ("#1261a6", "o", "first order"), 2: ("#b3430c", "D", "second order")}
 
 
-def plan_text(plan: Plan) -> str:
+def plan_text(plan: AveragingPlan) -> str:
     """Write a plan as a table, with what to do under it."""
     places = {p.layer: p for p in plan.places}
     head = [
@@ -59,13 +59,12 @@ def plan_text(plan: Plan) -> str:
         for row in rows
     ]
     full = f"full step {1e3 * plan.full_step:.2f} ms, one version {1e3 * plan.single_step:.2f} ms"
-    about = (
-        f"{plan.examples} examples, {plan.n} versions, {plan.augmentation}, {plan.device}; {full}"
-    )
+    about = f"{plan.examples} examples, {plan.n_views} views, {plan.augmentation}, {plan.device}"
+    about += f"; {full}"
     return "\n".join([*lines, about, f"* {plan.sentence()}"])
 
 
-def plan_figure(plan: Plan) -> Figure:
+def plan_figure(plan: AveragingPlan) -> Figure:
     """Draw error against step time, each way of averaging a point; the best is ringed."""
     figure = Figure(figsize=(7.5, 5), layout="constrained")
     axes = figure.subplots()
@@ -106,7 +105,7 @@ def plan_figure(plan: Plan) -> Figure:
     axes.set_ylabel("error of the loss, of that without augmentation")
     axes.set_ylim(bottom=0)
     axes.set_xlim(left=0)
-    axes.set_title(f"{plan.n} versions of {plan.augmentation}", parse_math=False)
+    axes.set_title(f"{plan.n_views} versions of {plan.augmentation}", parse_math=False)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
     return figure

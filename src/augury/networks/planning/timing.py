@@ -12,18 +12,18 @@ import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from augury.networks.averaging.calls import undisturbed
+from augury.networks.layers.calls import undisturbed
 
 Key = TypeVar("Key", bound=Hashable)
 
 
 @contextlib.contextmanager
-def in_mode(model: nn.Module, training: bool) -> Iterator[None]:
+def in_mode(network: nn.Module, training: bool) -> Iterator[None]:
     """Put a network in training or eval mode while the block runs; nothing of it changes."""
-    before = {module: module.training for module in model.modules()}
-    with undisturbed(model):
+    before = {module: module.training for module in network.modules()}
+    with undisturbed(network):
         try:
-            model.train(training)
+            network.train(training)
             yield
         finally:
             for module, mode in before.items():
@@ -56,9 +56,9 @@ def seconds(
     return {key: statistics.median(some) for key, some in times.items()}
 
 
-def step(model: nn.Module, loss: Callable[[], Tensor]) -> Callable[[], None]:
+def step(network: nn.Module, loss: Callable[[], Tensor]) -> Callable[[], None]:
     """Make a training step: a loss and its gradient, of which nothing is left on the parameters."""
-    parameters = [p for p in model.parameters() if p.requires_grad]
+    parameters = [p for p in network.parameters() if p.requires_grad]
 
     def run() -> None:
         torch.autograd.grad(loss(), parameters, allow_unused=True)

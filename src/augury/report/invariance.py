@@ -19,21 +19,21 @@ from augury.report.page import render_page
 from augury.report.words import INTERVAL, count, duration
 
 if TYPE_CHECKING:
-    from augury.results.invariance import Cell, Profile
+    from augury.results.invariance import InvarianceProfile, LayerInvariance
 
 _COLOURS = ("#1261a6", "#b3430c", "#3a7d44", "#7a4fa3", "#8a5300", "#6b7480")
 
 
-def to_html(profile: Profile) -> str:
+def to_html(profile: InvarianceProfile) -> str:
     """Write a profile as one self-contained page."""
     data = str(profile.dataset.get("name", "the data"))
-    stem = re.sub(r"[^A-Za-z0-9]+", "-", profile.model).strip("-") or "network"
+    stem = re.sub(r"[^A-Za-z0-9]+", "-", profile.network).strip("-") or "network"
     lead, *rest = sentences(profile)
     text = profile.to_json()
     return render_page(
-        "layers.html",
+        "invariance.html",
         text,
-        title=f"How invariant the layers of {profile.model} are, on {data}",
+        title=f"How invariant the layers of {profile.network} are, on {data}",
         file_name=f"layers-{stem}.json",
         lead=lead,
         rest=rest,
@@ -41,7 +41,7 @@ def to_html(profile: Profile) -> str:
         ratios=_ratios(profile),
         against=profile.against,
         charts=[(a, _chart(profile, a)) for a in profile.augmentations],
-        cells=profile.cells,
+        cells=profile.rows,
         say=say,
         span=span,
         interval=INTERVAL,
@@ -51,11 +51,11 @@ def to_html(profile: Profile) -> str:
     )
 
 
-def sentences(profile: Profile) -> list[str]:
+def sentences(profile: InvarianceProfile) -> list[str]:
     """Say the main findings, the first of them first."""
     said = []
     for augmentation in profile.augmentations:
-        cells = [c for c in profile.cells if c.augmentation == augmentation]
+        cells = [c for c in profile.rows if c.augmentation == augmentation]
         first, last = cells[0], cells[-1]
         worst = max(cells, key=lambda c: c.relative)
         said.append(
@@ -68,12 +68,12 @@ def sentences(profile: Profile) -> list[str]:
     return said
 
 
-def _compared(profile: Profile) -> str:
-    known = [c for c in profile.cells if c.ratio is not None and c.layer != "input"]
+def _compared(profile: InvarianceProfile) -> str:
+    known = [c for c in profile.rows if c.ratio is not None and c.layer != "input"]
     worse = [f"{c.layer} under {c.augmentation}" for c in known if (c.ratio or 0) >= 1]
     text = (
-        f"{profile.model} is more invariant than {profile.against} in {len(known) - len(worse)} of "
-        f"{count(len(known), 'case')} (a layer under an augmentation)"
+        f"{profile.network} is more invariant than {profile.against} in "
+        f"{len(known) - len(worse)} of {count(len(known), 'case')} (a layer under an augmentation)"
     )
     return f"{text}; not in {listed(worse, 4)}." if worse else f"{text}."
 
@@ -85,13 +85,15 @@ def say(value: float | None) -> str:
     return f"{value:.2g}" if 0 < value < 0.01 else f"{value:.3f}"
 
 
-def span(cell: Cell) -> str:
+def span(cell: LayerInvariance) -> str:
     """Write the interval of the relative distance."""
     return "–" if cell.low is None else f"{say(cell.low)} to {say(cell.high)}"
 
 
-def _matrix(profile: Profile, value: Callable[[Cell], float | None]) -> np.ndarray:
-    known = {(c.layer, c.augmentation): value(c) for c in profile.cells}
+def _matrix(
+    profile: InvarianceProfile, value: Callable[[LayerInvariance], float | None]
+) -> np.ndarray:
+    known = {(c.layer, c.augmentation): value(c) for c in profile.rows}
     rows = [[known.get((la, a)) for a in profile.augmentations] for la in profile.layers]
     return np.array([[np.nan if v is None else v for v in row] for row in rows], dtype=float)
 
@@ -104,13 +106,13 @@ class _FromZero(HeatMap):
         return LEVELS[len(LEVELS) // 2 :]
 
 
-def _heat(profile: Profile) -> HeatMap:
+def _heat(profile: InvarianceProfile) -> HeatMap:
     values = _matrix(profile, lambda c: c.relative)
     found = heat_map(profile.layers, profile.augmentations, values, say)
     return _FromZero(found.columns, found.rows, ("0", found.scale[1]), found.left_out)
 
 
-def _ratios(profile: Profile) -> list[tuple[str, HeatMap]]:
+def _ratios(profile: InvarianceProfile) -> list[tuple[str, HeatMap]]:
     """Give heat maps of ratios, coloured by their logarithm, the more invariant the bluer."""
     if profile.against is None:
         return []
@@ -129,8 +131,8 @@ def _ratios(profile: Profile) -> list[tuple[str, HeatMap]]:
     return found
 
 
-def _chart(profile: Profile, augmentation: str) -> Chart:
-    cells = [c for c in profile.cells if c.augmentation == augmentation]
+def _chart(profile: InvarianceProfile, augmentation: str) -> Chart:
+    cells = [c for c in profile.rows if c.augmentation == augmentation]
     intervals = [
         Interval(
             c.layer,
@@ -152,22 +154,22 @@ def _chart(profile: Profile, augmentation: str) -> Chart:
     )
 
 
-def _paste(profile: Profile) -> list[tuple[str, str]]:
+def _paste(profile: InvarianceProfile) -> list[tuple[str, str]]:
     return [("The command to repeat this", profile.command)] if profile.command else []
 
 
-def facts(profile: Profile) -> list[tuple[str, str]]:
+def facts(profile: InvarianceProfile) -> list[tuple[str, str]]:
     """Give how the profile was measured, name and value."""
     data = profile.dataset
     notes = [str(note) for note in data.get("notes") or ()]
     return [
-        ("Network", profile.model),
+        ("Network", profile.network),
         ("Compared with", profile.against or "nothing"),
         ("Data", str(data.get("name", "unknown"))),
         ("Examples", f"{data['examples']:,}" if "examples" in data else "unknown"),
         ("Shape of one", " × ".join(str(s) for s in data.get("shape") or ()) or "unknown"),
         ("Layers", f"{len(profile.layers):,}"),
-        ("Versions of each example", f"{profile.versions:,}"),
+        ("Views of each example", f"{profile.n_views:,}"),
         ("Seed", str(profile.seed)),
         ("Time", duration(profile.seconds)),
         ("Command", profile.command or "none: made in Python"),
@@ -175,7 +177,7 @@ def facts(profile: Profile) -> list[tuple[str, str]]:
     ]
 
 
-def to_markdown(profile: Profile) -> str:
+def to_markdown(profile: InvarianceProfile) -> str:
     """Write a profile as Markdown."""
     data = str(profile.dataset.get("name", "the data"))
     lead, *rest = sentences(profile)
@@ -191,12 +193,12 @@ def to_markdown(profile: Profile) -> str:
             span(c),
             *([say(c.ratio), say(c.relative_ratio)] if compared else []),
         ]
-        for c in profile.cells
+        for c in profile.rows
     ]
     if compared:
         header += ["ratio", "relative ratio"]
     parts = [
-        f"# {escape(f'How invariant the layers of {profile.model} are, on {data}')}",
+        f"# {escape(f'How invariant the layers of {profile.network} are, on {data}')}",
         f"**{escape(lead)}** {escape(' '.join(rest))}".strip(),
         "## All layers",
         table(header, rows, right=len(header) - 2),
@@ -207,7 +209,7 @@ def to_markdown(profile: Profile) -> str:
     return ("\n\n".join(parts) + "\n").encode("utf-8", "replace").decode()
 
 
-def profile_figure(profile: Profile) -> Figure:
+def profile_figure(profile: InvarianceProfile) -> Figure:
     """Draw the relative distance along the layers; below it the ratio, where there is one."""
     layers, compared = profile.layers, profile.against is not None
     width = min(3 + 0.28 * len(layers), 18)
@@ -234,12 +236,12 @@ def profile_figure(profile: Profile) -> Figure:
         axes.grid(axis="y", color="#d9dde3", linewidth=0.8)
         axes.spines[["top", "right"]].set_visible(False)
     name = profile.dataset.get("name", "the data")
-    plots[0].set_title(f"Layers of {profile.model} on {name}", parse_math=False)
+    plots[0].set_title(f"Layers of {profile.network} on {name}", parse_math=False)
     legend = plots[0].legend(frameon=False)
     for text in legend.get_texts():
         text.set_parse_math(False)
     return figure
 
 
-def _ends(cells: list[Cell]) -> tuple[list[float | None], list[float | None]]:
+def _ends(cells: list[LayerInvariance]) -> tuple[list[float | None], list[float | None]]:
     return [c.low for c in cells], [c.high for c in cells]

@@ -1,4 +1,4 @@
-"""What a forward pass calls, in which order, and with outputs of which shape."""
+"""Record which modules a forward pass calls, in which order, with outputs of which shape."""
 
 from __future__ import annotations
 
@@ -30,21 +30,43 @@ class Call:
     ended: int = -1
     output: Any = field(default=None, repr=False)
     node: Any = None
-    """Where its output stood in autograd's graph when it was given; later work may be in place."""
+    """The node of its output in autograd's graph on return; later work may be in place."""
     again: bool = False
     """Whether it is made again in the backward pass, by `torch.utils.checkpoint`."""
+    inputs: tuple[Any, ...] = ()
+    """The nodes of its arguments in autograd's graph when it was called."""
+
+    @property
+    def passes_on(self) -> bool:
+        """Whether it returned an argument unchanged, as an empty `nn.Sequential` does."""
+        return any(self.node is node for node in self.inputs)
 
 
-def record(model: nn.Module, x: Tensor) -> tuple[list[Call], Any]:
-    """Run a forward pass; give the calls of submodules as they ended, and the output."""
-    names = {module: name for name, module in model.named_modules() if name}
+class Reached(BaseException):
+    """Ends a forward pass early. Not an error, so that no network's `except Exception` catches it.
+
+    Parameters
+    ----------
+    output
+        The output of the layer that was reached.
+    """
+
+    def __init__(self, output: Any) -> None:
+        self.output = output
+
+
+def record(network: nn.Module, x: Tensor) -> tuple[list[Call], Any]:
+    """Run a forward pass; return the calls of submodules as they ended, and the output."""
+    names = {module: name for name, module in network.named_modules() if name}
     stack: list[Call] = []
     done: list[Call] = []
     clock = iter(range(1 << 62))
 
     def enter(module: nn.Module, args: Any) -> None:
         again = _checkpointed()
-        stack.append(Call(names[module], module, tuple(stack), next(clock), again=again))
+        nodes = tuple(a.grad_fn for a in args if isinstance(a, Tensor))
+        call = Call(names[module], module, tuple(stack), next(clock), again=again, inputs=nodes)
+        stack.append(call)
 
     def leave(module: nn.Module, args: Any, output: Any) -> None:
         call = stack.pop()
@@ -56,12 +78,12 @@ def record(model: nn.Module, x: Tensor) -> tuple[list[Call], Any]:
         for module in names:
             hooks.callback(module.register_forward_pre_hook(enter).remove)
             hooks.callback(module.register_forward_hook(leave).remove)
-        output = model(x)
+        output = network(x)
     return done, output
 
 
 def _checkpointed() -> bool:
-    """Whether a forward pass that `record` watches is just now inside a checkpoint."""
+    """Return whether the forward pass that `record` watches is inside a checkpoint."""
     frame = inspect.currentframe()
     while frame is not None and frame.f_code is not record.__code__:
         if frame.f_code.co_filename == checkpoint.__file__:
@@ -71,18 +93,18 @@ def _checkpointed() -> bool:
 
 
 def rows(x: Tensor, count: int) -> Tensor:
-    """Give a batch of another size from the examples of one, repeated where they are too few."""
+    """Return a batch of another size, repeating examples if there are too few."""
     return x[torch.arange(count, device=x.device) % len(x)]
 
 
 @contextlib.contextmanager
-def undisturbed(model: nn.Module) -> Iterator[None]:
-    """Leave a network as it was: its buffers (batch norm's statistics) and the random state."""
-    tensors = [*model.parameters(), *model.buffers()]
+def undisturbed(network: nn.Module) -> Iterator[None]:
+    """Restore buffers (batch norm's statistics) and the random state after the block."""
+    tensors = [*network.parameters(), *network.buffers()]
     devices = sorted({t.device.index or 0 for t in tensors if t.device.type == "cuda"})
     # Copies are put in the buffers' place, so that a graph that waits for its backward pass
     # still finds what it saved.
-    owners = [(m, dict(m._buffers)) for m in model.modules() if m._buffers]
+    owners = [(m, dict(m._buffers)) for m in network.modules() if m._buffers]
     with torch.random.fork_rng(devices=devices):
         try:
             for module, buffers in owners:
@@ -97,7 +119,7 @@ def undisturbed(model: nn.Module) -> Iterator[None]:
 
 @contextlib.contextmanager
 def replaced(forwards: Sequence[tuple[nn.Module, Callable[..., Any]]]) -> Iterator[None]:
-    """Give modules other forward functions while the block runs."""
+    """Replace the forward functions of modules while the block runs."""
     before = [(module, module.__dict__.get("forward")) for module, _ in forwards]
     try:
         for module, forward in forwards:
@@ -120,13 +142,13 @@ class Shape:
 
     @classmethod
     def between(cls, small: Any, large: Any) -> Shape:
-        """Find it from the outputs for 2 and for 3 rows."""
+        """Return the shape that fits the outputs for 2 and for 3 rows."""
         few, tree = pytree.tree_flatten(small)
         many, _ = pytree.tree_flatten(large)
         return cls(tree, tuple(_side(a, b) for a, b in zip(few, many, strict=True)))
 
     def zeros(self, count: int) -> Any:
-        """Give an output of this shape for `count` rows, all zero."""
+        """Return an output of this shape for `count` rows, all zero."""
         leaves = [
             leaf.zeros(count) if isinstance(leaf, _TensorShape) else leaf for leaf in self.leaves
         ]
@@ -152,19 +174,19 @@ def _side(small: Any, large: Any) -> Any:
     return _TensorShape(sides, small.dtype, small.device)
 
 
-def record_shapes(model: nn.Module, x: Tensor) -> list[tuple[Call, Shape]]:
-    """Record a forward pass at two batch sizes, and find the shapes for any other.
+def record_shapes(network: nn.Module, x: Tensor) -> list[tuple[Call, Shape]]:
+    """Record a forward pass at two batch sizes; return its calls and their shapes for any size.
 
-    The calls are those of the smaller batch. Nothing of the network changes by it.
+    The calls are those of the smaller batch. The network is left unchanged.
     """
-    with undisturbed(model), torch.no_grad():
-        small, large = (record(model, rows(x, count))[0] for count in _ROWS)
+    with undisturbed(network), torch.no_grad():
+        small, large = (record(network, rows(x, count))[0] for count in _ROWS)
     same = len(small) == len(large) and all(
         a.module is b.module for a, b in zip(small, large, strict=True)
     )
     if not same:
         raise AuguryError(
-            "the network calls other modules for 3 examples than for 2, so it cannot be cut: "
+            "the network calls different modules for 2 and for 3 examples, so it cannot be cut: "
             "its forward pass must not depend on the batch size or on chance"
         )
     return [(a, Shape.between(a.output, b.output)) for a, b in zip(small, large, strict=True)]

@@ -1,4 +1,4 @@
-"""`augury layers` as a person meets it."""
+"""`augury invariance` as a person meets it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import torch
 from refusal import said_in_one_line as refused
 
-from augury.networks.invariance import Profile
+from augury import InvarianceProfile
 
 NETWORK = """
 import torch
@@ -47,11 +47,11 @@ FAST = ("--max-examples", "60", "--n-views", "3", "--device", "cpu")
 
 @pytest.fixture
 def run(run, monkeypatch, tmp_path):
-    """Run `augury layers …` in this process, in a folder with a network."""
+    """Run `augury invariance …` in this process, in a folder with a network."""
     (tmp_path / "networks_here.py").write_text(NETWORK)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.delitem(sys.modules, "networks_here", raising=False)
-    return partial(run, "layers")
+    return partial(run, "invariance")
 
 
 def test_a_table_a_page_and_json(run, tmp_path):
@@ -62,11 +62,11 @@ def test_a_table_a_page_and_json(run, tmp_path):
     assert (code, err) == (0, "")
     assert "rotation(15)" in out
     assert "60 of 1,797 examples" in out
-    found = Profile.from_json((tmp_path / "out.json").read_text())
+    found = InvarianceProfile.from_json((tmp_path / "out.json").read_text())
     assert found.layers == ("input", "0", "1", "2", "3", "4")
     assert found.augmentations == ("rotation(15)", "blur(0.5,2.0)")
-    assert found.command.startswith("augury layers networks_here:small digits")
-    assert found.versions == 3
+    assert found.command.startswith("augury invariance networks_here:small digits")
+    assert found.n_views == 3
     page = (tmp_path / "out.html").read_text()
     assert page.startswith("<!doctype html>")
     assert "networks_here:small" in page
@@ -76,7 +76,7 @@ def test_batch_size_does_not_matter(run, tmp_path):
     for size in (2, 60):
         options = ("--batch-size", size, "--json", f"{size}.json")
         assert run("networks_here:small", "digits", "-a", "noise(0.1)", *FAST, *options)[0] == 0
-    a, b = (json.loads((tmp_path / f"{s}.json").read_text())["cells"] for s in (2, 60))
+    a, b = (json.loads((tmp_path / f"{s}.json").read_text())["rows"] for s in (2, 60))
     for one, other in zip(a, b, strict=True):
         assert one["relative"] == pytest.approx(other["relative"], rel=1e-4)
 
@@ -89,10 +89,10 @@ def test_two_networks_are_compared(run, tmp_path):
     )  # fmt: skip
     assert code == 0
     assert "ratio" in out
-    found = Profile.from_json((tmp_path / "out.json").read_text())
+    found = InvarianceProfile.from_json((tmp_path / "out.json").read_text())
     assert found.layers == ("0", "3", "4")
     assert found.against == "networks_here:other"
-    assert all(cell.ratio > 0 for cell in found.cells)
+    assert all(cell.ratio > 0 for cell in found.rows)
     assert "relative ratio" in (tmp_path / "out.md").read_text()
 
 
@@ -102,9 +102,9 @@ def test_weights_are_loaded(run, tmp_path):
     arguments = ("digits", "-a", "rotation(15)", *FAST, "--json")
     run("networks_here:small", *arguments, "a.json", "--weights", "other.pt")
     run("networks_here:other", *arguments, "b.json")
-    a, b = (Profile.from_json((tmp_path / f"{name}.json").read_text()) for name in "ab")
-    assert a.cells == b.cells
-    assert a.model == "networks_here:small (other.pt)"
+    a, b = (InvarianceProfile.from_json((tmp_path / f"{name}.json").read_text()) for name in "ab")
+    assert a.rows == b.rows
+    assert a.network == "networks_here:small (other.pt)"
 
 
 def test_a_function_beside_the_data_is_an_augmentation(run):
@@ -129,8 +129,8 @@ def test_networks_of_the_users_that_fail_are_one_line(run, tmp_path):
 
 def test_options_without_effect_are_refused(run):
     base = ("networks_here:small", "digits", "-a", "rotation(15)", *FAST)
-    refused(run(*base, "--against-weights", "other.pt"), "--against-weights", "--against; give")
-    refused(run(*base, "--pretrained"), "--pretrained is for a timm model", "--weights")
+    refused(run(*base, "--against-weights", "other.pt"), "--against-weights needs --against")
+    refused(run(*base, "--pretrained"), "--pretrained is for timm models", "--weights")
 
 
 def test_bad_input_is_one_line(run, tmp_path):
@@ -139,7 +139,7 @@ def test_bad_input_is_one_line(run, tmp_path):
     refused(run("networks_here:nothing", *base), "cannot load networks_here:nothing")
     refused(run("nowhere.pt2", *base), "there is no file nowhere.pt2")
     refused(run(small, *base, "--layer", "conv9"), "no layer 'conv9'", "near names")
-    refused(run("networks_here:pair", *base, "--layer", "1"), "gives a tuple, not a tensor")
+    refused(run("networks_here:pair", *base, "--layer", "1"), "returns a tuple, not a tensor")
     refused(run(small, *base, "--report", "out.txt"), "a report ends in .html or .md")
     refused(run(small, *base, "--json", "no/out.json"), "the folder no does not exist")
     refused(run(small, "digits", "-a", "turn(3)", *FAST), "turn")

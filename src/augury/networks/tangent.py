@@ -1,10 +1,10 @@
 """Tangent propagation (Simard et al., 1992): averaging at the input with analytic tangent vectors.
 
-Near the mean θ̄ of its parameters an augmentation moves an input along a line:
+Near the mean θ̄ of its parameters, an augmentation moves an input along a line:
 t_θ(x) ≈ t_θ̄(x) + Σ_j (θ − θ̄)_j τ_j, with tangent vectors τ_j = ∂t_θ(x)/∂θ_j. So ψ ≈ t_θ̄(x), the
 input itself where the parameters are centred on no change, and E[ΔΔᵀ] ≈ τ Cov(θ) τᵀ: the
 second-order term of Section 5.3 at layer "input" needs one direction for each parameter, and no
-versions at all.
+views at all.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from augury.networks.averaging.average import (
     check_training,
 )
 from augury.networks.averaging.head import Rest, second
-from augury.networks.averaging.layers import INPUT
-from augury.networks.averaging.probe import cut_at
 from augury.networks.averaging.sketch import Sketch
+from augury.networks.layers.find import INPUT
+from augury.networks.layers.paths import cut_at
 from augury.objectives import any_loss, multinomial
 from augury.objectives.derivatives import jvp
 from augury.objectives.objectives import Curvature
@@ -40,17 +40,23 @@ _SNAP = 1e-4  # pixels: nearer to a pixel's centre than this is at it
 
 @dataclass(frozen=True)
 class TangentPropagation:
-    """Train on l(f(x)) + ½ Σ_j Var(θ_j) τ_jᵀ∇²l τ_j; it is used as an `Averaging` is.
+    """Train on l(f(x)) + ½ Σ_j Var(θ_j) τ_jᵀ∇²l τ_j; use it like an `Averaging`.
 
-    Costs one pass and one Jacobian-vector product for each parameter of the augmentation.
+    It costs one pass and one Jacobian-vector product for each parameter of the augmentation.
 
     Parameters
     ----------
     augmentation
         One whose maps are a smooth function of their parameters: a warp, a blur, a brightness or
-        a contrast, or a sequence ``a >> b`` of such.
+        contrast change, or a sequence ``a >> b`` of these.
     curvature
-        As for `Averaging`.
+        As in `Averaging`.
+
+    Examples
+    --------
+    >>> network = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
+    >>> x, y = torch.rand(8, 1, 8, 8), torch.arange(8)
+    >>> TangentPropagation("rotation(15)").loss(network, x, y).backward()
     """
 
     augmentation: Augmentation | str
@@ -62,7 +68,7 @@ class TangentPropagation:
 
     def loss(
         self,
-        model: nn.Module,
+        network: nn.Module,
         x: Tensor,
         y: Tensor,
         loss: LossLike = multinomial,
@@ -70,29 +76,29 @@ class TangentPropagation:
         seed: int | None = None,
         index: Tensor | None = None,
     ) -> Tensor:
-        """Give the mean loss of a batch; the arguments are `losses`'."""
-        return self.losses(model, x, y, loss, seed=seed, index=index).mean()
+        """Return the mean loss of a batch; parameters as in `losses`."""
+        return self.losses(network, x, y, loss, seed=seed, index=index).mean()
 
     def losses(
         self,
-        model: nn.Module,
+        network: nn.Module,
         x: Tensor,
         y: Tensor,
         loss: LossLike = multinomial,
         *,
-        seed: int | None = None,  # as for `Averaging`: nothing is drawn here
+        seed: int | None = None,  # accepted as in `Averaging`; nothing is drawn here
         index: Tensor | None = None,  # likewise
     ) -> Tensor:
-        """Give the loss of each example of a batch: ``(b,)``; nothing is drawn, whatever `seed`."""
+        """Return the loss of each example: ``(b,)``; `seed` and `index` have no effect."""
         check_floats(x)
-        check_training(model)
-        cut = cut_at(model, INPUT, x)
+        check_training(network)
+        cut = cut_at(network, INPUT, x)
         sketch = tangent_sketch(parse(self.augmentation), x)
         return second(Rest(cut, False, x.dtype), sketch, x, y, any_loss(loss), self.curvature)
 
 
 def tangent_sketch(augmentation: Augmentation, x: Tensor) -> Sketch:
-    """Give t_θ̄(x) and the tangent vectors, each times the spread of its parameter."""
+    """Return t_θ̄(x) and the tangent vectors, each times the spread of its parameter."""
     augmentation.check(tuple(x.shape[1:]))
     mean, directions = _moments(augmentation)
     mean, directions = pytree.tree_map(lambda p: p.to(x), (mean, directions))
@@ -107,7 +113,7 @@ def tangent_sketch(augmentation: Augmentation, x: Tensor) -> Sketch:
 
 @functools.lru_cache(maxsize=64)
 def _moments(augmentation: Augmentation) -> tuple[Params, list[Params]]:
-    """Give the mean of the parameters, and the columns of a square root of their covariance."""
+    """Return the mean of the parameters, and the columns of a square root of their covariance."""
     if isinstance(augmentation, Then | Power):
         parts = [_moments(part) for part in augmentation.parts]
         mean = tuple(m for m, _ in parts)
@@ -127,7 +133,7 @@ def _moments(augmentation: Augmentation) -> tuple[Params, list[Params]]:
         raise _rough(augmentation)
     flat = params.double().flatten(1)
     mean = weights @ flat
-    if rule is None:  # a mean of draws is near a round number, and that is meant
+    if rule is None:  # the mean of the draws is near a round number: take that one
         error = flat.std(0) / _DRAWS**0.5
         step = 10 ** (6 * error).log10().ceil()
         mean = (mean / step).round() * step
@@ -139,15 +145,15 @@ def _moments(augmentation: Augmentation) -> tuple[Params, list[Params]]:
 
 def _rough(augmentation: Augmentation) -> AuguryError:
     return AuguryError(
-        f"{augmentation} has no tangent vectors: its maps are no smooth function of a parameter; "
-        "use Averaging with layer 'input' instead"
+        f"{augmentation} has no tangent vectors: its maps are not a smooth function of a "
+        "parameter; use Averaging with layer 'input' instead"
     )
 
 
 def _push(
     augmentation: Augmentation, x: Tensor, dx: Tensor, params: Params, dparams: Params
 ) -> tuple[Tensor, Tensor]:
-    """Give t_θ(x) and its derivative as x moves along dx and θ along dθ."""
+    """Return t_θ(x) and its derivative as x moves along dx and θ along dθ."""
     if isinstance(augmentation, Then | Power):
         for part, p, dp in zip(augmentation.parts, params, dparams, strict=True):
             x, dx = _push(part, x, dx, p, dp)
@@ -164,7 +170,7 @@ def _push(
 
 
 def _flow(warp: Affine, x: Tensor, params: Tensor, dparams: Tensor) -> Tensor:
-    """Give the derivative of a warp in its parameters: slope of the image times speed of the point.
+    """Return the derivative of a warp in its parameters: image slope times speed of the point.
 
     Bilinear interpolation has a kink at each pixel's centre; there the slope is the mean of those
     on its two sides, which is what finite differences about it tend to.

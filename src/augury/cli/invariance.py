@@ -1,4 +1,4 @@
-"""`augury layers`: how invariant each layer of a network is."""
+"""`augury invariance`: how invariant each layer of a network is."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from augury.cli import options
 from augury.cli.output import check_outputs, command_line, new_table, save, say
 
 if TYPE_CHECKING:
-    from augury.networks.invariance import Profile
+    from augury.results.invariance import InvarianceProfile
 
 
-def layers(
-    model: Annotated[
+def invariance(
+    network: Annotated[
         str,
         typer.Argument(
             metavar="NETWORK", help=f"{options.NETWORK[0].upper()}{options.NETWORK[1:]}."
@@ -62,19 +62,20 @@ def layers(
     """
     check_outputs(json, report)
     if against_weights is not None and against is None:
-        raise AuguryError("--against-weights is for the network of --against; give that too")
-    if pretrained and not any(_named(spec) for spec in (model, against) if spec is not None):
-        raise AuguryError(
-            f"--pretrained is for a timm model, and {model} is none; give its weights by --weights"
-        )
+        raise AuguryError("--against-weights needs --against, the network to load them into")
 
     from augury._base.devices import resolve_device
     from augury.augmentations import parse
     from augury.cli.progress import bar
     from augury.data import load
-    from augury.networks.invariance import profile
-    from augury.networks.invariance.models import load_network
+    from augury.networks.invariance import measure_invariance
+    from augury.networks.load import is_timm_name, load_network
 
+    if pretrained and not any(is_timm_name(spec) for spec in (network, against or network)):
+        raise AuguryError(
+            f"--pretrained is for timm models, and {network} is not the name of one; load your own "
+            "weights with --weights"
+        )
     candidates = [parse(spec, imports=True) for spec in augmentation]
     where = resolve_device(device)
     with bar("reading") as tick:
@@ -89,15 +90,16 @@ def layers(
             progress=lambda done, total: tick(done, total, "images"),
         )
 
-    def measure(spec: str, filled: Path | None) -> Profile:
-        network = load_network(spec, found.shape, weights=filled, pretrained=pretrained).to(where)
+    def measure(spec: str, filled: Path | None) -> InvarianceProfile:
+        download = pretrained and is_timm_name(spec)
+        loaded = load_network(spec, found.shape, weights=filled, pretrained=download)
         with bar("measuring") as tick:
-            return profile(
-                network,
+            return measure_invariance(
+                loaded.to(where),
                 found,
                 candidates,
                 layers=layer,
-                versions=n_views,
+                n_views=n_views,
                 seed=seed,
                 batch_size=batch_size,
                 name=_label(spec, filled),
@@ -105,30 +107,25 @@ def layers(
                 command=command_line(),
             )
 
-    result = measure(model, weights)
+    result = measure(network, weights)
     if against is not None:
-        result = result.over(measure(against, against_weights))
+        result = result.compare(measure(against, against_weights))
     show(result)
     save(result, json, report)
-
-
-def _named(spec: str) -> bool:
-    """Whether a network is the name of a timm model, not module:function and not a file."""
-    return ":" not in spec and not Path(spec).expanduser().is_file()
 
 
 def _label(spec: str, weights: Path | None) -> str:
     return spec if weights is None else f"{spec} ({weights.name})"
 
 
-def show(result: Profile) -> None:
-    """Print a profile as a table: a layer a row, an augmentation a column."""
+def show(result: InvarianceProfile) -> None:
+    """Print a profile as a table, one row per layer and one column per augmentation."""
     from rich.text import Text
 
-    from augury.report.layers import say as number
+    from augury.report.invariance import say as number
 
     data = result.dataset
-    say(f"{result.model} on {data['name']}: {data['examples']:,} examples")
+    say(f"{result.network} on {data['name']}: {data['examples']:,} examples")
     for note in data["notes"]:
         say(f"  {note}", dim=True)
     table = new_table(layer="left", features="right")
@@ -138,13 +135,13 @@ def show(result: Profile) -> None:
         if compared:
             table.add_column("ratio", justify="right")
     for name in result.layers:
-        cells = [result[name, augmentation] for augmentation in result.augmentations]
+        rows = [result[name, augmentation] for augmentation in result.augmentations]
         values = [
-            text for c in cells for text in (number(c.relative), *([number(c.ratio)] * compared))
+            text for r in rows for text in (number(r.relative), *([number(r.ratio)] * compared))
         ]
-        table.add_row(Text(name), f"{cells[0].size:,}", *values)
+        table.add_row(Text(name), f"{rows[0].size:,}", *values)
     say(table)
-    note = "distance of versions, squared, relative to that between different examples"
+    note = "squared distance of views, relative to that between different examples"
     if compared:
         note += f"; ratio of the distance to that of {result.against}"
-    say(f"{note}; {result.versions} versions; {result.seconds:.1f} s", dim=True)
+    say(f"{note}; {result.n_views} views; {result.seconds:.1f} s", dim=True)

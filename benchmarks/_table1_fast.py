@@ -47,8 +47,8 @@ def speed(images: Images, device: torch.device, features: int | None) -> dict[st
             def once(nodes: int = nodes, gamma: Any = gamma) -> tuple[float, float, float]:
                 model = AugmentedKernelClassifier(
                     task.augmentation,
-                    features=features or 10_000,
-                    versions=nodes,
+                    n_components=features or 10_000,
+                    n_views=nodes,
                     gamma=gamma,
                     precision="tf32",
                     device=str(device),
@@ -110,10 +110,10 @@ def timed(stage: str, path: str, spent: dict[str, float], device: torch.device) 
 SMALL = "rotation(10) >> translation(0.04)"
 FULL = "rotation(10) >> scaling(0.9,1.1) >> shear(8) >> translation(0.04)"
 CANDIDATES: list[dict[str, Any]] = [
-    {"augmentation": "rotation(12)", "features": 20_000, "versions": 6},
-    {"augmentation": SMALL, "features": 40_000, "versions": 16},
-    {"augmentation": f"{SMALL} >> elastic(0.03)", "features": 40_000, "versions": 16},
-    {"augmentation": f"{FULL} >> elastic(0.02)", "features": 40_000, "versions": 16},
+    {"augmentation": "rotation(12)", "n_components": 20_000, "n_views": 6},
+    {"augmentation": SMALL, "n_components": 40_000, "n_views": 16},
+    {"augmentation": f"{SMALL} >> elastic(0.03)", "n_components": 40_000, "n_views": 16},
+    {"augmentation": f"{FULL} >> elastic(0.02)", "n_components": 40_000, "n_views": 16},
 ]
 WIDTHS = (1.0, 2.0)  # times the γ that alignment chooses
 KERNELS: list[dict[str, Any]] = [{"kernel": "matern", "nu": 2.5}]
@@ -134,8 +134,8 @@ def best(images: Images, device: torch.device, features: int | None) -> dict[str
     tried: list[dict[str, Any]] = []
 
     def attempt(options: dict[str, Any]) -> dict[str, Any]:
-        if "features" in options and features:
-            options = {**options, "features": features}
+        if "n_components" in options and features:
+            options = {**options, "n_components": features}
         found = {"options": options} | trial(options, train, valid, device)
         tried.append(found)
         print(f"  held out {found.get('error', 'failed'):>8} %, fit {found['seconds']:.2f} s: "
@@ -151,11 +151,11 @@ def best(images: Images, device: torch.device, features: int | None) -> dict[str
         attempt({**_leading(tried, base)["options"], **kernel})
     attempt({**_leading(tried, base)["options"], "objective": "tangent"})
     for count in LARGER if features is None else ():
-        attempt({**_leading(tried, base)["options"], "features": count})
+        attempt({**_leading(tried, base)["options"], "n_components": count})
     patches = [attempt(_smaller(options, features)) for options in PATCHES]
     for augmentation, versions in TURNS:
         chosen = _leading(patches, base)["options"]
-        attempt({**chosen, "augmentation": augmentation, "versions": versions})
+        attempt({**chosen, "augmentation": augmentation, "n_views": versions})
     families = {
         "fourier": [found for found in tried if not found["options"].get("patches")],
         "patches": [found for found in tried if found["options"].get("patches")],
@@ -176,7 +176,7 @@ def trial(
 ) -> dict[str, Any]:
     """Fit one setting and count its errors in %; a failure is told, not raised."""
     if options.get("patches"):
-        given = {"augmentation": "identity", "versions": 1, **_without(options, "patches")}
+        given = {"augmentation": "identity", "n_views": 1, **_without(options, "patches")}
         model: Any = PatchClassifier(device=device, **given)
     else:
         precision = "tf32" if device.type == "cuda" else "float32"

@@ -19,21 +19,21 @@ _BLOCK = 2000
 
 
 class PatchClassifier:
-    """`PatchFeatures`, averaged over a few versions, with one-hot ridge regression on them."""
+    """`PatchFeatures`, averaged over a few views, with one-hot ridge regression on them."""
 
     note_ = ""
     gamma_ = None
 
     def __init__(
-        self, augmentation: str, versions: int, device: torch.device, seed: int = 0, **patches: Any
+        self, augmentation: str, n_views: int, device: torch.device, seed: int = 0, **patches: Any
     ) -> None:
-        self.augmentation, self.versions = parse(augmentation), versions
+        self.augmentation, self.n_views = parse(augmentation), n_views
         self.device, self.seed = device, seed
         self.phi = PatchFeatures(seed=seed, **patches)
 
     def _psi(self, x: Tensor, start: int) -> Tensor:
         rng = Rng(self.seed, torch.arange(start, start + len(x), device=self.device))
-        versions, weights = self.augmentation.versions(self._floats(x), self.versions, rng)
+        versions, weights = self.augmentation.versions(self._floats(x), self.n_views, rng)
         out = weights[0] * self.phi(versions[0])
         for weight, version in zip(weights[1:], versions[1:], strict=True):
             out += weight * self.phi(version)

@@ -115,8 +115,8 @@ def fit_seconds(x: np.ndarray, y: np.ndarray, features: int, device: torch.devic
     """Fit once, with γ and λ given, so that only the size differs."""
     model = AugmentedKernelClassifier(
         "rotation(15)",
-        features=features,
-        versions=4,
+        n_components=features,
+        n_views=4,
         gamma=0.02,
         ridge=1e-4,
         memory=MEMORY if device.type == "cpu" else None,

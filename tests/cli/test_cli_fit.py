@@ -196,7 +196,7 @@ def test_folders_of_new_images(run, tmp_path):
 
 def test_a_model_saved_from_python_takes_values_as_they_are(run, tmp_path):
     x, y = DIGITS.images, DIGITS.target
-    model = AugmentedKernelClassifier(features=256).fit(x.reshape(-1, 64), y)
+    model = AugmentedKernelClassifier(n_components=256).fit(x.reshape(-1, 64), y)
     model.save(tmp_path / "m")
     np.savez(tmp_path / "d.npz", x=x[:300], y=y[:300])
     result = run("predict", "m", "d.npz")
@@ -216,7 +216,7 @@ def test_bad_input_is_one_line(run, tmp_path):
     refused(run("fit", "digits", *SMALL, "--out", "m", "--gamma", "wide"), "--gamma", "wide")
     refused(run("fit", "digits", "--n-components", 10**9, "--memory", 1, "--out", "m"), "would fit")
     refused(run("fit", "digits", *SMALL, "--out", "m", "--holdout", 0.9999), "--holdout", "fit")
-    refused(run("fit", "digits", *SMALL, "--out", "m", "--n-views", 10**7), "versions", "4,096")
+    refused(run("fit", "digits", *SMALL, "--out", "m", "--n-views", 10**7), "n_views", "4,096")
     refused(run("fit", "digits", *SMALL, "--out", "m", "--memory", 0), "memory")
     refused(run("fit", "digits", *SMALL, "--out", "m", "--ridge", "1e300"), "ridge")
     refused(run("predict", "m", "digits"), "no model file m")
@@ -263,5 +263,7 @@ def test_a_link_leads_to_the_file_that_is_written(run, tmp_path):
 
 
 def test_features_alone_predict_nothing(run, tmp_path):
-    AugmentedFourierFeatures("rotation(5)", features=64).fit(IMAGES[:50]).save(tmp_path / "step")
+    AugmentedFourierFeatures("rotation(5)", n_components=64).fit(IMAGES[:50]).save(
+        tmp_path / "step"
+    )
     refused(run("predict", "step", "digits"), "features alone")

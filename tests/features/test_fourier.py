@@ -189,7 +189,7 @@ def test_augmented_features_are_the_average_over_transformed_images(spec, mean, 
     shape = (2, 16) if spec in OF_SERIES else (2, 8, 8)
     augmentation, x, d, seed = parse(spec), images(shape=shape), 12, 3
     phi = FourierFeatures(d, gamma=0.2, mean=mean, std=std, seed=seed)
-    psi = AugmentedFourier(augmentation, phi, versions=8, seed=seed).fit(x)
+    psi = AugmentedFourier(augmentation, phi, n_views=8, seed=seed).fit(x)
     assert psi.note == ""
     plain = FourierFeatures(d, gamma=0.2, seed=seed).fit(x)
     sides = (-1, *[1] * (len(shape) - 1))
@@ -216,7 +216,7 @@ def test_frequencies_through_matrices_are_those_through_the_adjoint(spec, sparse
     """As many frequencies as values take matrices; the adjoint is a derivative of `apply`."""
     monkeypatch.setattr("augury.features.augmented._SPARSE", sparse_from)
     x = images(shape=(2, 8, 8))
-    psi = AugmentedFourier(parse(spec), FourierFeatures(2 * 128, gamma=0.2), versions=4).fit(x)
+    psi = AugmentedFourier(parse(spec), FourierFeatures(2 * 128, gamma=0.2), n_views=4).fit(x)
     omega = psi.phi.frequencies.view(-1, 2, 8, 8)
     expected = psi.augmentation.adjoint(omega, psi.augmentation.nodes(4).params).flatten(2)
     torch.testing.assert_close(psi.nodes, expected, atol=1e-12, rtol=0)
@@ -257,7 +257,7 @@ def test_a_group_average_is_invariant():
 @pytest.mark.parametrize("spec", ["noise(0.1)", "brightness(0.3)", "rotation(15) >> noise(0.1)"])
 def test_what_is_not_linear_is_transformed_with_a_note(spec):
     augmentation, x = parse(spec), images()
-    psi = AugmentedFourier(augmentation, FourierFeatures(32, gamma=0.2), versions=5, seed=4).fit(x)
+    psi = AugmentedFourier(augmentation, FourierFeatures(32, gamma=0.2), n_views=5, seed=4).fit(x)
     assert "not linear" in psi.note
     rule = augmentation.nodes(5)
     if rule is None:
@@ -297,7 +297,7 @@ def test_quadrature_needs_fewer_versions_than_chance():
 
     def features(n, augmentation=rotation, seed=0):
         phi = FourierFeatures(64, gamma=0.1)
-        return AugmentedFourier(augmentation, phi, versions=n, seed=seed).fit(x)(x)
+        return AugmentedFourier(augmentation, phi, n_views=n, seed=seed).fit(x)(x)
 
     truth = features(128)
 
@@ -317,11 +317,11 @@ def test_quadrature_needs_fewer_versions_than_chance():
 def test_leading_rows_hold_the_variance_of_the_versions(spec):
     x = images(b=9)
     phi = FourierFeatures(64, gamma=0.2)
-    psi = AugmentedFourier(parse(spec), phi, versions=6, shared=True).fit(x)
+    psi = AugmentedFourier(parse(spec), phi, n_views=6, shared=True).fit(x)
     mean, rows = psi.leading(x, torch.arange(9), 4)
     torch.testing.assert_close(mean, psi(x))
     assert rows.shape == (3, 64)
-    versions, weights = psi.versions_of(x)[:, ::4], psi.weights
+    versions, weights = psi.views_of(x)[:, ::4], psi.weights
     deviations = versions - torch.einsum("n,nbd->bd", weights, versions)
     spread = torch.einsum("n,nbd->b", weights, deviations.square())
     torch.testing.assert_close(rows.square().sum(1), spread)
@@ -335,7 +335,7 @@ def test_the_leading_row_of_a_rotation_is_most_of_its_covariance():
     x = digits(20)
     psi = AugmentedFourier(parse("rotation(10)"), FourierFeatures(256, gamma=0.1)).fit(x)
     _, rows = psi.leading(x, torch.arange(20), 1)
-    versions = psi.versions_of(x)
+    versions = psi.views_of(x)
     deviations = (versions - psi(x)) * psi.weights.sqrt().view(-1, 1, 1)
     top = torch.linalg.svd(deviations.transpose(0, 1), full_matrices=False)[2][:, 0]
     cosine = (top * rows / rows.norm(dim=1, keepdim=True)).sum(1).abs()
@@ -355,9 +355,9 @@ def test_bad_use_is_refused_in_one_line():
     refused("each of the 1 channels", FourierFeatures(8, gamma=1.0, mean=[0.1, 0.2]).fit, x)
     refused("call fit", FourierFeatures(8), x)
     rotation = parse("rotation(15)")
-    refused("versions", AugmentedFourier, rotation, FourierFeatures(8), versions=0)
+    refused("n_views", AugmentedFourier, rotation, FourierFeatures(8), n_views=0)
     refused("call fit", AugmentedFourier(rotation, FourierFeatures(8)), x)
     flat = AugmentedFourier(rotation, FourierFeatures(8, gamma=1.0))
     refused("works on image data", flat.fit, x.flatten(1))
     own = AugmentedFourier(parse("translation(0.2)"), FourierFeatures(8, gamma=1.0)).fit(x)
-    refused("shared=True", own.versions_of, x)
+    refused("shared=True", own.views_of, x)

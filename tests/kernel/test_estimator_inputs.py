@@ -21,7 +21,7 @@ from augury.kernel import (
 )
 from augury.kernel.solvers import Batches
 
-IMAGE = {"input_shape": (1, 8, 8), "features": 64, "device": "cpu"}
+IMAGE = {"input_shape": (1, 8, 8), "n_components": 64, "device": "cpu"}
 
 
 @pytest.fixture(scope="module")
@@ -54,14 +54,18 @@ def test_arrays_of_any_layout_are_the_same_examples(digits, changed):
 
 
 def test_numpys_numbers_are_numbers(digits, tmp_path):
-    grid = {"features": np.array([32, 64]), "seed": np.array([2]), "versions": np.array([2, 3])}
+    grid = {
+        "n_components": np.array([32, 64]),
+        "random_state": np.array([2]),
+        "n_views": np.array([2, 3]),
+    }
     found = GridSearchCV(classifier(), grid, cv=2, error_score="raise").fit(*digits)
-    assert found.best_params_["features"] in (32, 64)
+    assert found.best_params_["n_components"] in (32, 64)
     model = classifier(ridge=np.float32(0.1), gamma=np.float64(0.2)).fit(*digits)
     model.save(tmp_path / "model")
     again = load_model(tmp_path / "model", device="cpu")
     np.testing.assert_array_equal(again.predict(digits[0]), model.predict(digits[0]))
-    features = AugmentedFourierFeatures(features=np.int64(64)).fit(digits[0])
+    features = AugmentedFourierFeatures(n_components=np.int64(64)).fit(digits[0])
     assert features.transform(digits[0]).shape == (400, 64)
 
 
@@ -81,7 +85,7 @@ def test_a_regression_does_not_depend_on_the_mean_of_y(offset, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))
     y = X[:, 0] + offset
-    model = AugmentedKernelRegressor(features=256, device="cpu").fit(X[:200], y[:200])
+    model = AugmentedKernelRegressor(n_components=256, device="cpu").fit(X[:200], y[:200])
     assert model.score(X[200:], y[200:]) > 0.99
     model.save(tmp_path / "model")
     assert load_model(tmp_path / "model", device="cpu").score(X[200:], y[200:]) > 0.99
@@ -99,7 +103,7 @@ def test_nothing_of_a_fitted_model_stays_on_a_device(digits):
             assert moved._maps.params.device.type == "cpu"
         else:
             assert moved._maps.params is None
-    step = AugmentedFourierFeatures(spec, input_shape=(1, 8, 8), features=64).fit(*digits)
+    step = AugmentedFourierFeatures(spec, input_shape=(1, 8, 8), n_components=64).fit(*digits)
     again = pickle.loads(pickle.dumps(step))
     np.testing.assert_array_equal(again.transform(digits[0]), step.transform(digits[0]))
 
@@ -108,18 +112,18 @@ def test_nothing_of_a_fitted_model_stays_on_a_device(digits):
     ("options", "words"),
     [
         ({"ridge": None}, "ridge|'gcv'|None"),
-        ({"ridge": 1e300}, "ridge|1e30"),
-        ({"gamma": None}, "gamma|rule"),
-        ({"features": 512.0}, "features|whole number|512.0"),
-        ({"versions": 2.5}, "versions|whole number"),
-        ({"versions": 5000}, "versions|4,096|5000"),
-        ({"seed": -1}, "seed|-1"),
+        ({"ridge": 1e300}, "ridge|1e+30"),
+        ({"gamma": None}, "gamma|'median'|None"),
+        ({"n_components": 512.0}, "n_components|whole number|512.0"),
+        ({"n_views": 2.5}, "n_views|whole number"),
+        ({"n_views": 5000}, "n_views|4,096|5000"),
+        ({"random_state": -1}, "random_state|-1"),
         ({"memory": 0}, "memory|None"),
         ({"memory": float("nan")}, "memory|nan"),
         ({"input_shape": 8}, "input_shape|8"),
-        ({"mean": float("nan")}, "mean|finite"),
-        ({"std": float("inf")}, "std|finite"),
-        ({"memory": 0.001, "features": 4096}, "GiB|would fit|--memory"),
+        ({"mean": float("nan")}, "mean|a number from|nan"),
+        ({"std": float("inf")}, "std|a number from|inf"),
+        ({"memory": 0.001, "n_components": 4096}, "GiB|would fit|--memory"),
     ],
 )
 def test_parameters_out_of_range_are_refused_in_one_line(digits, options, words):
@@ -133,12 +137,12 @@ def test_parameters_out_of_range_are_refused_in_one_line(digits, options, words)
 def test_numbers_beyond_the_precision_are_refused_in_one_line(digits, tmp_path):
     X, y = digits
     refused("1e+300|float32", classifier().fit, X * 1e300, y)
-    regressor = AugmentedKernelRegressor(features=64, device="cpu")
+    regressor = AugmentedKernelRegressor(n_components=64, device="cpu")
     refused("y holds|+200", regressor.fit, X, y * 1e200)
-    refused("y holds NaN", AugmentedFourierFeatures(features=64).fit, X, np.full(400, np.nan))
-    refused("no model file", about_model, tmp_path / "none")
+    refused("y holds NaN", AugmentedFourierFeatures(n_components=64).fit, X, np.full(400, np.nan))
+    refused("there is no model file", about_model, tmp_path / "none")
     (tmp_path / "words").write_bytes(b"abc" * 100)
-    refused("no model file, or is damaged", about_model, tmp_path / "words")
+    refused("not a model file, or is damaged", about_model, tmp_path / "words")
 
 
 @pytest.mark.parametrize("large", [1e39, 1e30])
@@ -179,7 +183,7 @@ def test_parameters_of_the_wrong_kind_are_refused_in_one_line(digits, options, w
 @pytest.mark.parametrize("sampling", ["iid", "orthogonal"])
 def test_more_features_than_memory_allows_are_refused_before_they_are_drawn(digits, sampling):
     X, y = digits
-    asked = {"sampling": sampling, "features": 10**9}
+    asked = {"sampling": sampling, "n_components": 10**9}
     words = "1,000,000,000 features|would fit|memory="
     refused(words, classifier(**asked).fit, X, y)
     refused(words, AugmentedFourierFeatures("rotation(5)", **IMAGE | asked).fit, X)
@@ -189,7 +193,7 @@ def test_more_features_than_memory_allows_are_refused_before_they_are_drawn(digi
 
 def test_orthogonal_frequencies_of_many_pixels_count_their_blocks():
     X, y = np.random.default_rng(0).random((12, 3 * 64 * 64)), np.arange(12) % 2
-    asked = {"features": 400, "gamma": 1.0, "memory": 0.08, "device": "cpu"}
+    asked = {"n_components": 400, "gamma": 1.0, "memory": 0.08, "device": "cpu"}
     AugmentedKernelClassifier(**asked).fit(X, y)
     refused(
         "400 features|would fit",
@@ -211,7 +215,7 @@ def test_kept_features_stay_within_the_memory_that_is_allowed(memory, monkeypatc
     monkeypatch.setattr("augury.kernel.base.Batches", Recorded)
     X, y = np.random.default_rng(0).random((30_000, 4)), np.arange(30_000) % 2
     model = AugmentedKernelClassifier(
-        features=4000, gamma=1.0, ridge=0.1, memory=memory, device="cpu"
+        n_components=4000, gamma=1.0, ridge=0.1, memory=memory, device="cpu"
     )
     model.fit(X, y)
     batches, budget = made[0]

@@ -36,7 +36,7 @@ from augury.kernel.solvers import solve_ridge
 from augury.kernel.solvers.gram import accumulate
 
 IMAGE = (1, 8, 8)
-EXACT = {"features": 64, "precision": "float64", "device": "cpu"}
+EXACT = {"n_components": 64, "precision": "float64", "device": "cpu"}
 ROUNDED = {
     "check_methods_subset_invariance": "float32 sums depend on the size of a batch in their last "
     "digits, and the check allows 1e-7; precision='float64' passes it"
@@ -48,7 +48,7 @@ ROUNDED = {
         AugmentedKernelClassifier(**EXACT),
         AugmentedKernelClassifier(loss="logistic", **EXACT),
         AugmentedKernelRegressor(**EXACT),
-        AugmentedFourierFeatures(features=64),
+        AugmentedFourierFeatures(n_components=64),
     ]
 )
 def test_scikit_learns_checks_in_float64(estimator, check):
@@ -59,9 +59,9 @@ def test_scikit_learns_checks_in_float64(estimator, check):
     [
         AugmentedKernelClassifier("jitter(0.1)", **EXACT),
         # a pickle is read on the CPU, where float32 rounds in other places than on a GPU
-        AugmentedKernelRegressor("feature_dropout(0.1)", features=64, device="cpu"),
-        AugmentedKernelClassifier(features=64, device="cpu"),
-        AugmentedKernelClassifier(loss="logistic", features=64, device="cpu"),
+        AugmentedKernelRegressor("feature_dropout(0.1)", n_components=64, device="cpu"),
+        AugmentedKernelClassifier(n_components=64, device="cpu"),
+        AugmentedKernelClassifier(loss="logistic", n_components=64, device="cpu"),
     ],
     expected_failed_checks=lambda estimator: ROUNDED if estimator.precision == "float32" else {},
 )
@@ -87,7 +87,7 @@ def rotated(X, degrees=25.0):
 
 
 def fitted(digits, augmentation="rotation(25)", **options):
-    options = {"input_shape": IMAGE, "features": 512, "device": "cpu"} | options
+    options = {"input_shape": IMAGE, "n_components": 512, "device": "cpu"} | options
     return AugmentedKernelClassifier(augmentation, **options).fit(*digits[:2])
 
 
@@ -118,7 +118,7 @@ def test_new_examples_see_whole_versions_where_training_did(digits):
 @pytest.mark.parametrize("objective", ["first-order", "tangent", "exact"])
 def test_a_gpu_finds_what_the_cpu_finds(digits, objective, monkeypatch):
     monkeypatch.setattr("augury.kernel.solvers.ridge._SMALL", 1)  # so that each takes its own way
-    options = {"features": 1024, "ridge": 1e-4, "gamma": 0.1, "objective": objective}
+    options = {"n_components": 1024, "ridge": 1e-4, "gamma": 0.1, "objective": objective}
     cpu, gpu = (fitted(digits, device=device, **options) for device in ("cpu", "cuda"))
     np.testing.assert_allclose(
         gpu.decision_function(digits[2]), cpu.decision_function(digits[2]), atol=5e-3
@@ -158,7 +158,7 @@ def test_sums_that_tensor_cores_made_too_rough_are_made_again(digits, monkeypatc
     monkeypatch.setattr("augury.kernel.solvers.ridge.accumulate", rough_on_tensor_cores)
     monkeypatch.setattr("augury.kernel.solvers.ridge._SMALL", 1)
     monkeypatch.setattr("augury.kernel.base.solve_ridge", partial(solve_ridge, method="cholesky"))
-    options = {"ridge": 1e-4, "gamma": 0.1, "features": 256}
+    options = {"ridge": 1e-4, "gamma": 0.1, "n_components": 256}
     found = fitted(digits, precision="tf32", **options)
     assert seen == ["high", "highest"]
     assert found.ridge_ == 1e-4
@@ -170,7 +170,7 @@ def test_sums_that_tensor_cores_made_too_rough_are_made_again(digits, monkeypatc
 
 def test_images_of_one_channel_need_not_have_it(digits):
     x, y, new, _ = digits
-    model = AugmentedKernelClassifier("rotation(25)", features=128, gamma=0.1, device="cpu")
+    model = AugmentedKernelClassifier("rotation(25)", n_components=128, gamma=0.1, device="cpu")
     flat = clone(model).set_params(input_shape=IMAGE).fit(x, y)
     found = model.fit(x.reshape(-1, 8, 8), y)
     assert found.shape_ == IMAGE
@@ -180,17 +180,19 @@ def test_images_of_one_channel_need_not_have_it(digits):
 @pytest.mark.parametrize("spec", ["brightness(0.2)", "contrast(0.3)", "noise(0.05)"])
 def test_pixels_that_an_augmentation_cuts_are_warned_of(digits, spec):
     x, y = 16 * digits[0], digits[1]
-    options = {"input_shape": IMAGE, "features": 64, "device": "cpu"}
+    options = {"input_shape": IMAGE, "n_components": 64, "device": "cpu"}
     with pytest.warns(UserWarning, match="cuts pixels at 0 and 1, and X has them from 0 to 16"):
         AugmentedKernelClassifier(spec, **options).fit(x, y)
     AugmentedKernelClassifier("rotation(10)", **options).fit(x, y)  # cuts nothing
     with pytest.warns(UserWarning, match="cuts pixels"):
-        AugmentedFourierFeatures(spec, input_shape=IMAGE, features=64).fit(x)
+        AugmentedFourierFeatures(spec, input_shape=IMAGE, n_components=64).fit(x)
 
 
 def test_first_order_is_ridge_regression_on_the_transformers_features(digits):
     model = fitted(digits, precision="float64", ridge=1e-4, gamma=0.2)
-    features = AugmentedFourierFeatures("rotation(25)", input_shape=IMAGE, features=512, gamma=0.2)
+    features = AugmentedFourierFeatures(
+        "rotation(25)", input_shape=IMAGE, n_components=512, gamma=0.2
+    )
     psi = features.fit(digits[0].astype(np.float64)).transform(digits[0].astype(np.float64))
     one_hot = np.eye(10)[digits[1]]
     gram = psi.T @ psi / 600 + 1e-4 * np.eye(512)
@@ -203,7 +205,7 @@ def test_first_order_is_ridge_regression_on_the_transformers_features(digits):
 @pytest.mark.parametrize("classes", [2, 10])
 def test_probabilities_agree_with_predictions(digits, loss, classes):
     X, y, X_new, _ = digits
-    model = fitted((X, y % classes), features=256, loss=loss)
+    model = fitted((X, y % classes), n_components=256, loss=loss)
     chance = model.predict_proba(X_new)
     assert chance.shape == (len(X_new), classes)
     np.testing.assert_allclose(chance.sum(1), 1, atol=1e-6)
@@ -215,7 +217,7 @@ def test_the_logistic_loss_gives_better_probabilities_than_the_quadratic(digits)
     X, y, X_new, y_new = digits
     losses = []
     for loss in ("logistic", "quadratic"):
-        chance = fitted((X, y), features=256, loss=loss).predict_proba(X_new)
+        chance = fitted((X, y), n_components=256, loss=loss).predict_proba(X_new)
         losses.append(-np.log(chance[np.arange(len(y_new)), y_new]).mean())
     assert losses[0] < losses[1]
 
@@ -231,7 +233,7 @@ def test_plain_prediction_leaves_new_examples_as_they_are(digits):
 def test_tensors_arrays_and_shapes_are_all_taken(digits):
     X, y, X_new, _ = digits
     expected = fitted((X, y)).predict(X_new)
-    shaped = AugmentedKernelClassifier("rotation(25)", features=512, device="cpu")
+    shaped = AugmentedKernelClassifier("rotation(25)", n_components=512, device="cpu")
     shaped.fit(torch.from_numpy(X).reshape(-1, *IMAGE), torch.from_numpy(y))
     assert shaped.shape_ == IMAGE
     np.testing.assert_array_equal(shaped.predict(torch.from_numpy(X_new)), expected)
@@ -257,7 +259,7 @@ def test_bytes_stand_for_pixels_in_0_to_1(digits):
 def test_memory_changes_nothing_but_the_time(digits, objective):
     """Features that do not fit are computed anew, in smaller blocks; the solution is the same."""
     roomy, tight = (
-        fitted(digits, features=900, objective=objective, memory=memory, ridge=1e-4, versions=3)
+        fitted(digits, n_components=900, objective=objective, memory=memory, ridge=1e-4, n_views=3)
         for memory in (1.0, 0.02)
     )
     np.testing.assert_allclose(
@@ -267,7 +269,7 @@ def test_memory_changes_nothing_but_the_time(digits, objective):
 
 def test_a_progress_call_hears_of_every_example(digits):
     heard = []
-    model = AugmentedKernelClassifier(features=64, device="cpu")
+    model = AugmentedKernelClassifier(n_components=64, device="cpu")
     model.fit(*digits[:2], progress=lambda done, total: heard.append((done, total)))
     assert heard[-1] == (600, 600)
 
@@ -275,20 +277,20 @@ def test_a_progress_call_hears_of_every_example(digits):
 def test_the_regressor_learns_several_outputs(digits):
     X, _, X_new, _ = digits
     targets = np.stack([X.sum(1), 1000 * X[:, 20]], 1)
-    model = AugmentedKernelRegressor(features=512, device="cpu").fit(X, targets)
+    model = AugmentedKernelRegressor(n_components=512, device="cpu").fit(X, targets)
     assert model.predict(X_new).shape == (len(X_new), 2)
     assert model.score(X, targets) > 0.95
-    assert AugmentedKernelRegressor(features=64).fit(X, targets[:, 0]).predict(X).ndim == 1
+    assert AugmentedKernelRegressor(n_components=64).fit(X, targets[:, 0]).predict(X).ndim == 1
 
 
 def test_pipelines_grids_clones_and_pickles(digits):
     X, y, X_new, _ = digits
-    features = AugmentedFourierFeatures("rotation(25)", input_shape=IMAGE, features=128)
+    features = AugmentedFourierFeatures("rotation(25)", input_shape=IMAGE, n_components=128)
     pipeline = make_pipeline(features, StandardScaler(), RidgeClassifier())
     assert pipeline.fit(X, y).score(X, y) > 0.9
     assert len(features.get_feature_names_out()) == 128
     grid = GridSearchCV(
-        AugmentedKernelClassifier(input_shape=IMAGE, features=128, device="cpu"),
+        AugmentedKernelClassifier(input_shape=IMAGE, n_components=128, device="cpu"),
         {"augmentation": ["identity", "rotation(10)"]},
         cv=2,
     )
@@ -310,7 +312,7 @@ def test_pipelines_grids_clones_and_pickles(digits):
     ],
 )
 def test_a_saved_model_predicts_the_same(digits, options, tmp_path):
-    model = fitted(digits, **({"features": 128} | options))
+    model = fitted(digits, **({"n_components": 128} | options))
     model.save(tmp_path / "model")
     again = AugmentedKernelClassifier.load(tmp_path / "model")
     np.testing.assert_allclose(
@@ -325,12 +327,12 @@ def test_a_saved_model_predicts_the_same(digits, options, tmp_path):
 
 def test_regressors_and_words_survive_a_file(digits, tmp_path):
     X, y, X_new, _ = digits
-    model = AugmentedKernelRegressor(features=64, device="cpu").fit(X, X[:, :2])
+    model = AugmentedKernelRegressor(n_components=64, device="cpu").fit(X, X[:, :2])
     save_model(model, tmp_path / "numbers", about={"kind": "vector"})
     again = load_model(tmp_path / "numbers", device="cpu")
     np.testing.assert_allclose(again.predict(X_new), model.predict(X_new))
     assert about_model(tmp_path / "numbers") == {"kind": "vector"}
-    words = fitted((X, np.array(["even", "odd"])[y % 2]), features=64)
+    words = fitted((X, np.array(["even", "odd"])[y % 2]), n_components=64)
     words.save(tmp_path / "words")
     assert list(load_model(tmp_path / "words").classes_) == ["even", "odd"]
     refused("AugmentedKernelClassifier", AugmentedKernelRegressor.load, tmp_path / "words")
@@ -338,9 +340,9 @@ def test_regressors_and_words_survive_a_file(digits, tmp_path):
 
 def test_damaged_or_changed_files_are_refused_in_one_line(digits, tmp_path):
     path = tmp_path / "model"
-    fitted(digits, features=64).save(path)
+    fitted(digits, n_components=64).save(path)
     whole = path.read_bytes()
-    refused("no model file", load_model, tmp_path / "none")
+    refused("there is no model file", load_model, tmp_path / "none")
     for length in (0, 7, 100, len(whole) // 2, len(whole) - 1):
         path.write_bytes(whole[:length])
         refused("damaged or cut short|again", load_model, path)
@@ -352,7 +354,7 @@ def test_damaged_or_changed_files_are_refused_in_one_line(digits, tmp_path):
             load_model(path)
         assert "\n" not in str(caught.value)
     path.write_bytes(pickle.dumps({"weights": 1}))
-    refused("no model file", load_model, path)
+    refused("not a model file", load_model, path)
     path.write_bytes(write_tensors({"weights": torch.zeros(2)}))
     refused("no model of augury", load_model, path)
 
@@ -376,12 +378,12 @@ def rewrite(path, change):
     [
         (lambda s, t: s["params"].update(augmentation="sampled(os:getcwd)"), "not allowed"),
         (lambda s, t: s["params"].update(augmentation="__import__('os')"), "cannot read"),
-        (lambda s, t: s["params"].update(versions=10**9), "versions"),
-        (lambda s, t: s["params"].update(features="many"), "must"),
+        (lambda s, t: s["params"].update(n_views=10**9), "n_views"),
+        (lambda s, t: s["params"].update(n_components="many"), "must"),
         (lambda s, t: s["params"].update(surprise=1), "surprise"),
-        (lambda s, t: s.update(format=99), "update augury"),
+        (lambda s, t: s.update(format=99), "format 99"),
         (lambda s, t: s.update(shape=[1, 9, 9]), "must have"),
-        (lambda s, t: s.update(kind="subprocess"), "KeyError"),
+        (lambda s, t: s.update(kind="subprocess"), "kind must be one of"),
         (lambda s, t: s.pop("gamma"), "gamma"),
         (lambda s, t: s.update(classes=[1, 2]), "must have"),
         (lambda s, t: t.update(weights=torch.zeros(3, 3)), "must have (64, 10)"),
@@ -391,7 +393,7 @@ def rewrite(path, change):
 )
 def test_no_change_of_a_file_runs_code_or_breaks_loading(digits, tmp_path, change, words):
     path = tmp_path / "model"
-    fitted(digits, features=64).save(path)
+    fitted(digits, n_components=64).save(path)
     rewrite(path, change)
     refused(words, load_model, path)
 
@@ -401,7 +403,7 @@ def double(x):
 
 
 def test_what_cannot_be_saved_is_said(digits, tmp_path):
-    model = fitted(digits, Sampled(double), features=64)
+    model = fitted(digits, Sampled(double), n_components=64)
     refused("holds code", model.save, tmp_path / "model")
     refused("not fitted", AugmentedKernelClassifier().save, tmp_path / "model")
     assert not list(tmp_path.iterdir())
@@ -411,7 +413,7 @@ def test_bad_input_is_refused_in_one_line(digits):
     X, y, _, _ = digits
 
     def fit(X=X, y=y, augmentation="rotation(15)", **options):
-        options = {"input_shape": IMAGE, "features": 64, "device": "cpu"} | options
+        options = {"input_shape": IMAGE, "n_components": 64, "device": "cpu"} | options
         return AugmentedKernelClassifier(augmentation, **options).fit(X, y)
 
     refused("input_shape=(1, 9, 9)|81|64|one example", fit, input_shape=(1, 9, 9))
@@ -422,8 +424,8 @@ def test_bad_input_is_refused_in_one_line(digits):
     refused("NaN|example 3", fit, X=holes)
     refused("NaN|example 3", fit, X=holes.numpy())
     refused("600 examples and y 5", fit, y=y[:5])
-    refused("10,000,000,000 features|would fit|memory=", fit, features=10**10, memory=1.0)
-    refused("even", fit, features=63)
+    refused("10,000,000,000 features|would fit|memory=", fit, n_components=10**10, memory=1.0)
+    refused("even", fit, n_components=63)
     refused("objective|zeroth", fit, objective="zeroth")
     refused("loss|hinge", fit, loss="hinge")
     refused("tangent|quadratic", fit, loss="logistic", objective="tangent")
@@ -434,7 +436,7 @@ def test_bad_input_is_refused_in_one_line(digits):
     refused("no family is called", fit, augmentation="rotate(15)")
     refused("expecting 64 features", fit().predict, torch.zeros(2, 10))
     refused("two dimensions", fit().predict, torch.zeros(5))
-    regressor = AugmentedKernelRegressor(features=64)
+    regressor = AugmentedKernelRegressor(n_components=64)
     refused("600 examples and y 5", regressor.fit, X, y[:5])
-    features = AugmentedFourierFeatures(features=64)
+    features = AugmentedFourierFeatures(n_components=64)
     refused("600 examples and y 5", features.fit, X, y[:5])

@@ -83,7 +83,7 @@ def test_flips_lose_to_rotation_on_digits():
     x, y = mnist_data()
     pick = np.random.default_rng(0).choice(len(x), 400, replace=False)
     images = (x[pick] / 255).reshape(-1, 1, 28, 28)
-    chain = nearest_chain(images, "chain(rotation(15):1, flips:1)", versions=8)
+    chain = nearest_chain(images, "chain(rotation(15):1, flips:1)", n_views=8)
     rotation, flips = learn_rates(chain, y[pick]).rates
     assert flips < rotation / 10
 

@@ -1,8 +1,8 @@
-"""Counter-based randomness: a draw is a function of (seed, example, version, position) alone.
+"""Counter-based randomness: a draw is a function of (seed, example, view, position) alone.
 
 Nothing here has state, so a result does not change with the batch size, the order of the
-examples, the device or the number of workers, and version 5 of an example is the same whether
-8 or 16 versions are asked for.
+examples, the device or the number of workers, and view 5 of an example is the same whether
+8 or 16 views are asked for.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Rng:
         return other
 
     def key(self, n: int) -> Tensor:
-        """Give one 64-bit word for each version and example: shape ``(n, b)``."""
+        """Give one 64-bit word for each view and example: shape ``(n, b)``."""
         return spread_bits(self.keys, n).movedim(-1, 0)
 
     def uniform(self, n: int, *shape: int, low: float = 0.0, high: float = 1.0) -> Tensor:

@@ -16,6 +16,9 @@ from augury.augmentations.base import Augmentation, Params, number
 from augury.augmentations.combine import Mixture, Then, _Composite, bracket
 from augury.augmentations.routing import route
 
+MOST_STEPS = 1000
+"""The largest mean number of steps: a draw of more would take minutes."""
+
 
 @dataclass(frozen=True, repr=False)
 class Chain(_Composite):
@@ -55,6 +58,11 @@ class Chain(_Composite):
             if not isinstance(part, Augmentation):
                 raise AuguryError(f"a chain takes augmentations, and {part!r} is none")
         check_rates(self.rates, len(self.parts))
+        if self.beta > MOST_STEPS:
+            raise AuguryError(
+                f"a chain's rates may sum to {MOST_STEPS} at most, the mean number of steps of a "
+                f"view, and these sum to {self.beta:g}"
+            )
         object.__setattr__(self, "linear", all(part.linear for part in self.parts))
 
     @property

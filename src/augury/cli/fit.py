@@ -20,8 +20,12 @@ def fit(
     n_components: Annotated[int, typer.Option(min=1, help="Number of Fourier features.")] = 4096,
     kernel: Annotated[options.Kernel, typer.Option(help="Kernel.")] = "gaussian",
     gamma: Annotated[
-        str, typer.Option(help="The kernel's γ: alignment, median, held-out or a number.")
-    ] = "alignment",
+        str | None,
+        typer.Option(
+            help="The kernel's γ: alignment (default for classes), held-out (default for numbers), "
+            "median or a number."
+        ),
+    ] = None,
     sampling: Annotated[
         options.Sampling, typer.Option(help="How the frequencies are drawn.")
     ] = "iid",
@@ -79,17 +83,18 @@ def fit(
             f"--holdout {holdout:g} leaves none of {len(found.x):,} examples to fit; give less"
         )
     settings: dict[str, Any] = {
-        "features": n_components,
+        "n_components": n_components,
         "kernel": kernel,
-        "gamma": _number(gamma, "--gamma"),
         "sampling": sampling,
-        "versions": n_views,
+        "n_views": n_views,
         "objective": objective,
         "ridge": _number(ridge, "--ridge"),
         "memory": memory,
         "device": device,
-        "seed": seed,
+        "random_state": seed,
     }
+    if gamma is not None:
+        settings["gamma"] = _number(gamma, "--gamma")
     model: Any = (
         AugmentedKernelRegressor(parsed, **settings)
         if real

@@ -23,7 +23,7 @@ _BLOCK_CUDA = 1 << 28
 
 
 class AugmentedFourier(FeatureMap):
-    """ψ(x) = Σ_j w_j φ(A_j x), the average of the Fourier features of an example's versions.
+    """ψ(x) = Σ_j w_j φ(A_j x), the average of the Fourier features of an example's views.
 
     Where the augmentation is linear, φ(A x) has phases ω·(A x) = (Aᵀω)·x: the frequencies are
     transformed once, by the adjoint, and no example ever is. The paper draws s random maps; here
@@ -36,14 +36,14 @@ class AugmentedFourier(FeatureMap):
         Any; if it is not linear, examples are transformed and their features averaged, the same
         n maps for all, and `note` says so.
     phi
-        The Fourier features of the versions.
-    versions
+        The Fourier features of the views.
+    n_views
         n: nodes of the rule, or maps for each frequency.
     memory
         GiB that transformed frequencies may take; with more, examples are transformed instead.
     shared
-        Whether maps that are drawn must be the same for all frequencies, so that a version is one
-        transformed example: `versions_of` and `leading` need that.
+        Whether maps that are drawn must be the same for all frequencies, so that a view is one
+        transformed example: `views_of` and `leading` need that.
     seed
         Of the maps, where they are drawn.
 
@@ -57,7 +57,7 @@ class AugmentedFourier(FeatureMap):
     >>> from augury.augmentations import rotation
     >>> from augury.features import AugmentedFourier, FourierFeatures
     >>> digits = torch.rand(10, 1, 8, 8)
-    >>> psi = AugmentedFourier(rotation(15), FourierFeatures(64, gamma=0.1), versions=4)
+    >>> psi = AugmentedFourier(rotation(15), FourierFeatures(64, gamma=0.1), n_views=4)
     >>> psi.fit(digits)(digits).shape
     torch.Size([10, 64])
     """
@@ -67,16 +67,16 @@ class AugmentedFourier(FeatureMap):
         augmentation: Augmentation,
         phi: FourierFeatures,
         *,
-        versions: int = 6,
+        n_views: int = 6,
         memory: float = 2.0,
         shared: bool = False,
         seed: int = 0,
     ) -> None:
         super().__init__()
-        if versions < 1:
-            raise AuguryError(f"versions must be 1 or more, not {versions}")
+        if n_views < 1:
+            raise AuguryError(f"n_views must be 1 or more, not {n_views}")
         self.augmentation, self.phi = augmentation, phi
-        self.versions, self.memory, self.seed = versions, memory, seed
+        self.n_views, self.memory, self.seed = n_views, memory, seed
         self._own = not shared
         self.d = phi.d
         self.note = ""
@@ -96,8 +96,8 @@ class AugmentedFourier(FeatureMap):
         """Make the nodes from the frequencies of φ, on the device and of the type of `like`."""
         shape = self.phi.shape
         self.augmentation.check(shape)
-        rule = self.augmentation.nodes(self.versions)
-        size = self.versions if rule is None else len(rule.weights)
+        rule = self.augmentation.nodes(self.n_views)
+        size = self.n_views if rule is None else len(rule.weights)
         self.note = self._why_explicit(size, like)
         if rule is None:
             own = self.d // 2 if self._own and not self.note else 1
@@ -110,7 +110,7 @@ class AugmentedFourier(FeatureMap):
         self.weights = rule.weights.to(like)
         params = to_device(rule.params, like.device)
         self.nodes = None if self.note else self._transform(like, params)
-        # Maps of whole versions are needed again; on the CPU, since a module does not move them.
+        # Maps of whole views are needed again; on the CPU, since a module does not move them.
         kept = to_device(params, torch.device("cpu")) if self.shared else None
         self._maps = Nodes(kept, rule.weights)
         if self.nodes is not None and self.phi.short:
@@ -135,7 +135,7 @@ class AugmentedFourier(FeatureMap):
     def _transform(self, like: Tensor, params: Params) -> Tensor:
         """Apply the adjoint of every map to every frequency: ``(n, d/2, pixels)``.
 
-        Where examples are small and maps are shared, as matrices, whose rows are versions of
+        Where examples are small and maps are shared, as matrices, whose rows are views of
         single values.
         """
         assert self.phi.frequencies is not None
@@ -160,14 +160,14 @@ class AugmentedFourier(FeatureMap):
         return out
 
     def _phases(self, x: Tensor) -> Iterator[Tensor]:
-        """Give the phases of each version: n times ``(b, d/2)``."""
+        """Give the phases of each view: n times ``(b, d/2)``."""
         if self._maps is None:
             raise AuguryError("these augmented features have no nodes yet: call fit first")
         if self.nodes is None:
             for j in range(len(self._maps.weights)):
-                params = to_device(_version(self._maps.params, j), x.device)
-                version = self.augmentation.apply(x.unsqueeze(0), params)
-                yield self.phi.phases(version.squeeze(0))
+                params = to_device(_view(self._maps.params, j), x.device)
+                view = self.augmentation.apply(x.unsqueeze(0), params)
+                yield self.phi.phases(view.squeeze(0))
             return
         flat, offsets = x.flatten(1), self.phi.offsets
         for node in self.nodes:
@@ -191,19 +191,19 @@ class AugmentedFourier(FeatureMap):
 
     @property
     def shared(self) -> bool:
-        """Whether all frequencies see the same maps, so that a version is one transformed x."""
+        """Whether all frequencies see the same maps, so that a view is one transformed x."""
         return not self._own
 
-    def versions_of(self, x: Tensor) -> Tensor:
-        """Give φ(A_j x) of every version: ``(n, b, d)``, n times the memory of `forward`."""
+    def views_of(self, x: Tensor) -> Tensor:
+        """Give φ(A_j x) of every view: ``(n, b, d)``, n times the memory of `forward`."""
         self._check_shared()
         return torch.stack([waves([phase], [1.0], self.d) for phase in self._phases(x)])
 
     def leading(self, x: Tensor, index: Tensor, step: int) -> tuple[Tensor, Tensor]:
         """Give ψ, and for every step-th example a row v with vvᵀ ≈ Cov[φ(t)].
 
-        Along a curve of versions, as of rotation, v is the part of φ(t) that is linear in t;
-        where versions have no order, each example gets a random contrast of them, of which the
+        Along a curve of views, as of rotation, v is the part of φ(t) that is linear in t;
+        where views have no order, each example gets a random contrast of them, of which the
         covariance is the mean. Either way ‖v‖² is the whole variance, E‖Δ‖² = 1 − ‖ψ‖².
 
         Parameters
@@ -233,7 +233,7 @@ class AugmentedFourier(FeatureMap):
         return mean, row * (variance.sqrt() / length).unsqueeze(1)
 
     def _contrasts(self, index: Tensor) -> Tensor:
-        """Give combinations of the versions that sum to zero: ``(n, c)``."""
+        """Give combinations of the views that sum to zero: ``(n, c)``."""
         assert self._maps is not None
         weights, params = self._maps.weights.cpu(), self._maps.params
         if isinstance(params, Tensor) and params.is_floating_point() and params[0].numel() == 1:
@@ -245,7 +245,7 @@ class AugmentedFourier(FeatureMap):
     def _check_shared(self) -> None:
         if not self.shared:
             raise AuguryError(
-                "each frequency has maps of its own, so there are no whole versions; "
+                "each frequency has maps of its own, so there are no whole views; "
                 "make the features with shared=True"
             )
 
@@ -268,9 +268,9 @@ def _columns(params: object, rows: slice) -> object:
     return params if params.shape[1] == 1 else params[:, rows]
 
 
-def _version(params: object, j: int) -> object:
-    """Keep one version's map."""
+def _view(params: object, j: int) -> object:
+    """Keep one view's map."""
     if isinstance(params, tuple):
-        return tuple(_version(p, j) for p in params)
+        return tuple(_view(p, j) for p in params)
     assert isinstance(params, Tensor)
     return params[j : j + 1]

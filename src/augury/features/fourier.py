@@ -198,14 +198,14 @@ def waves_and_contrasts(
     contrasts: Tensor | None,
     step: int = 1,
 ) -> tuple[Tensor, Tensor]:
-    """Give the average and, for some examples, another combination Σ_j a_j φ_j of the versions.
+    """Give the average and, for some examples, another combination Σ_j a_j φ_j of the views.
 
     Parameters
     ----------
     phases
-        Of each version, ``(b, d/2)``.
+        Of each view, ``(b, d/2)``.
     weights
-        w, one for each version.
+        w, one for each view.
     d
         The number of features.
     contrasts, step

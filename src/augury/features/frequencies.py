@@ -13,6 +13,7 @@ from torch import Tensor
 from augury._base.errors import AuguryError
 
 KERNELS = ("gaussian", "laplacian", "matern")
+NUS = (0.5, 1.5, 2.5)
 SAMPLINGS = ("iid", "orthogonal", "hadamard")
 
 _MANY = 1 << 14  # numbers that are worth more than one core; as many pairs of 8 are made at once
@@ -36,7 +37,7 @@ class ShiftInvariantKernel:
     def __post_init__(self) -> None:
         if self.name not in KERNELS:
             raise AuguryError(f"kernel must be one of {', '.join(KERNELS)}, not {self.name!r}")
-        if self.nu not in (0.5, 1.5, 2.5):
+        if self.nu not in NUS:
             raise AuguryError(f"nu must be 0.5, 1.5 or 2.5, not {self.nu}")
 
     @property

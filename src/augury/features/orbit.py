@@ -1,4 +1,4 @@
-"""The orbit of a batch: the features of its versions, with weights."""
+"""The orbit of a batch: the features of its views, with weights."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Orbit:
     Attributes
     ----------
     features
-        ``(n, b, d)``: n versions of b examples (for a layer of a network, d may be several
+        ``(n, b, d)``: n views of b examples (for a layer of a network, d may be several
         dimensions).
     weights
         ``(n,)``, summing to one.
@@ -31,10 +31,12 @@ class Orbit:
     origin: Tensor | None = None
 
     @classmethod
-    def of(cls, phi: FeatureMap, augmentation: Augmentation, x: Tensor, n: int, rng: Rng) -> Orbit:
-        """Make at most n versions of each example and map them to features."""
-        versions, weights = augmentation.versions(x, n, rng)
-        return cls(phi(versions.flatten(0, 1)).unflatten(0, versions.shape[:2]), weights)
+    def of(
+        cls, phi: FeatureMap, augmentation: Augmentation, x: Tensor, n_views: int, rng: Rng
+    ) -> Orbit:
+        """Make at most `n_views` views of each example and map them to features."""
+        views, weights = augmentation.versions(x, n_views, rng)
+        return cls(phi(views.flatten(0, 1)).unflatten(0, views.shape[:2]), weights)
 
     @property
     def mean(self) -> Tensor:

@@ -5,23 +5,24 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
-from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 
 from augury._base.devices import resolve_device, tensor_cores
 from augury._base.errors import AuguryError
 from augury._base.memory import GIB
 from augury._base.rng import Rng
-from augury.augmentations import Augmentation, parse
+from augury.augmentations import parse
 from augury.features import AugmentedFourier
 from augury.features.frequencies import bytes_to_draw
 from augury.features.orbit import Orbit
+from augury.kernel.estimator import FourierEstimator
 from augury.kernel.inputs import check_range, to_floats, warn_of_range
-from augury.kernel.parameters import check_numbers
-from augury.kernel.saved import Saved
+from augury.kernel.parameters import POSITIVE, FourierParameters, seed_from
+from augury.kernel.rules import Rule, one_of
 from augury.kernel.solvers import (
     Batches,
     RidgeSolution,
@@ -54,35 +55,31 @@ _KRYLOV = 80 * 16  # columns that the solver may hold
 Progress = Callable[[int, int], None]
 
 
-class KernelModel(Saved, BaseEstimator):
-    """A linear model on (augmented) Fourier features: everything but what y means.
+@dataclass(eq=False, repr=False, kw_only=True)
+class KernelModel(FourierEstimator):
+    """A linear model on (augmented) Fourier features: everything but what y means."""
 
-    Subclasses hold the parameters; see `AugmentedKernelClassifier` for what they are.
-    """
+    objective: str = "first-order"
+    ridge: Ridges = "gcv"
+    prediction: str = "averaged"
+    precision: str = "float32"
 
-    augmentation: str | Augmentation
-    input_shape: tuple[int, ...] | None
-    objective: str
-    ridge: Ridges
-    prediction: str
-    precision: str
-    device: str
-
-    def _check(self) -> None:
-        check_numbers(self)
-        _choice("objective", self.objective, OBJECTIVES)
-        _choice("prediction", self.prediction, ("averaged", "plain"))
-        _choice("precision", self.precision, PRECISIONS)
+    rules: ClassVar[dict[str, Rule]] = FourierParameters.rules | {
+        "objective": one_of(OBJECTIVES),
+        "ridge": POSITIVE | one_of(["gcv"]),
+        "prediction": one_of(["averaged", "plain"]),
+        "precision": one_of(PRECISIONS),
+    }
 
     def _fit_features(self, x: Tensor, targets: Tensor) -> None:
         """Choose γ, draw the frequencies and transform them, on a sample of the examples."""
-        self._check()
+        self.seed_ = seed_from(self.random_state)
         where = resolve_device(self.device)
         like = torch.empty(0, dtype=PRECISIONS[self.precision], device=where)
         self.augmentation_ = parse(self.augmentation)
         self._psi = self._make_features()
         self._budget(like, targets.shape[1])
-        generator = torch.Generator().manual_seed(int(self.seed))
+        generator = torch.Generator().manual_seed(self.seed_)
         index = torch.randperm(len(x), generator=generator)[:_SAMPLE].to(x.device)
         sample = to_floats(x[index], like)
         check_range(sample, x)
@@ -91,15 +88,8 @@ class KernelModel(Saved, BaseEstimator):
         self.gamma_ = self._psi.phi.gamma_
         self.note_ = self._psi.note
 
-    @property
-    def _d(self) -> int:
-        """The number of features: of NumPy's types too, as a grid search gives them."""
-        return int(self.features)
-
     def _make_features(self, *, shared: bool = False, short: bool = False) -> AugmentedFourier:
-        shared = (
-            shared or self.objective != "first-order"
-        )  # as the versions that it is trained on are
+        shared = shared or self.objective != "first-order"  # as the views that it is trained on are
         return super()._make_features(shared=shared, short=short or self.precision == "bfloat16")
 
     def _budget(self, like: Tensor, outputs: int) -> tuple[float, float]:
@@ -141,14 +131,14 @@ class KernelModel(Saved, BaseEstimator):
         )
 
     def _width(self) -> int:
-        """Give how many versions of an example a block holds."""
+        """Give how many views of an example a block holds."""
         if self.objective in ("first-order", "tangent"):
             return 1
         assert self._psi.weights is not None
         return len(self._psi.weights)
 
     def _block(self, x: Tensor, index: Tensor) -> tuple[Orbit, Tensor | None]:
-        """Give what the objective needs of some examples: averaged features, or all versions."""
+        """Give what the objective needs of some examples: averaged features, or all views."""
         psi = self._psi
         assert psi.weights is not None
         examples = to_floats(x[int(index[0]) : int(index[-1]) + 1], psi.weights)
@@ -159,10 +149,10 @@ class KernelModel(Saved, BaseEstimator):
             step = min(max(1, len(x) // _TANGENTS), _RAREST)
             mean, rows = psi.leading(examples, index, step)
             return Orbit(mean.unsqueeze(0), one), rows * math.sqrt(len(mean) / len(rows))
-        if psi.shared and psi.augmentation.nodes(self.versions) is not None:
-            return Orbit(psi.versions_of(examples), psi.weights), None
-        rng = Rng(self.seed, index.to(examples.device))
-        return Orbit.of(psi.phi, psi.augmentation, examples, self.versions, rng), None
+        if psi.shared and psi.augmentation.nodes(int(self.n_views)) is not None:
+            return Orbit(psi.views_of(examples), psi.weights), None
+        rng = Rng(self.seed_, index.to(examples.device))
+        return Orbit.of(psi.phi, psi.augmentation, examples, int(self.n_views), rng), None
 
     @torch.no_grad()
     def _solve_quadratic(self, x: Tensor, y: Tensor, progress: Progress) -> RidgeSolution:
@@ -190,7 +180,7 @@ class KernelModel(Saved, BaseEstimator):
                 ridge=self.ridge,
                 gram_bytes=self._gram_bytes,
                 raising=not short,
-                seed=self.seed,
+                seed=self.seed_,
             )
 
     def _solve_smooth(
@@ -243,8 +233,3 @@ class KernelModel(Saved, BaseEstimator):
         """Say in a sentence what was fitted."""
         how = f"λ = {self.ridge_:.2g} by {self.solver_}"
         return f"{self._psi.describe()}; {self.objective} objective; {how}"
-
-
-def _choice(name: str, value: str, allowed: Any) -> None:
-    if value not in allowed:
-        raise AuguryError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")

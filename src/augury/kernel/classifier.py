@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -15,118 +15,87 @@ from torch import Tensor
 
 from augury._base.devices import resolve_device
 from augury._base.errors import AuguryError
-from augury.augmentations import Augmentation
 from augury.kernel.base import KernelModel, Progress
 from augury.kernel.inputs import read_inputs
-from augury.kernel.solvers.ridge import Ridges
+from augury.kernel.rules import Rule, one_of
 from augury.objectives import logistic, multinomial
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class AugmentedKernelClassifier(ClassifierMixin, KernelModel):
     """Classify by a linear model on Fourier features averaged over an augmentation.
 
     Parameters
     ----------
     augmentation
-        What examples may turn into without changing class: ``"rotation(15)"``, or an
-        `Augmentation`. Linear ones (warps, crops, flips, blur and what is made of them) cost one
-        matrix product a version and transform no example.
+        The changes that leave an example's class as it is: ``"rotation(15)"``, or an
+        `Augmentation`. Linear ones (warps, crops, flips, blur and combinations of them) cost one
+        matrix product per view and transform no example.
     input_shape
         The shape of one example where rows of X are flat: ``(1, 28, 28)``.
-    features
+    n_components
         The number of Fourier features, even.
     kernel, nu, gamma, sampling, mean, std
-        Of `FourierFeatures`.
-    versions
-        Nodes of the augmentation's quadrature rule, or maps drawn.
+        As for `FourierFeatures`.
+    n_views
+        The number of views that are averaged: nodes of the augmentation's quadrature rule, or
+        maps that are drawn where it has none. Finite augmentations may need fewer.
     objective
-        ``"first-order"`` trains on averaged features (the paper's augmented features);
-        ``"tangent"`` punishes, for the quadratic loss, also the variance along the leading
-        direction of some orbits: most of the second-order term for a little more;
-        ``"second-order"`` on averaged features with the whole variance term; ``"exact"`` on all
-        versions, in closed form for the quadratic loss.
+        ``"first-order"`` trains on averaged features (the paper's augmented features).
+        ``"tangent"`` also penalises, for the quadratic loss, the variance along the leading
+        direction of some orbits: most of the second-order term at little cost.
+        ``"second-order"`` trains on averaged features with the whole variance term; ``"exact"``
+        on all views, in closed form for the quadratic loss.
     loss
         ``"quadratic"`` (ridge regression on one-hot classes: fast) or ``"logistic"``
-        (multinomial, for more than two classes).
+        (multinomial for more than two classes).
     ridge
-        λ of the penalty λ‖w‖², or ``"gcv"``.
+        λ of the penalty λ‖w‖², or ``"gcv"`` to choose it by generalised cross-validation.
     prediction
-        ``"averaged"`` features also for new examples, or ``"plain"`` ones.
+        Whether new examples are predicted from ``"averaged"`` or from ``"plain"`` features.
     precision
         ``"float32"``; ``"tf32"`` for a GPU's tensor cores; ``"bfloat16"`` for products of inputs
-        and frequencies in that (on a GPU, or a CPU that has it: twice as fast); ``"float64"``.
+        and frequencies (on a GPU, or a CPU that supports it: twice as fast); ``"float64"``.
     memory
         GiB to use; by default half of what is free. Features that do not fit are recomputed.
     device
         ``"auto"``, ``"cpu"`` or ``"cuda"``.
-    seed
-        Of everything random.
+    random_state
+        The seed of frequencies and drawn maps: a whole number, a `numpy.random.RandomState`, or
+        None for another seed at each fit.
 
     Attributes
     ----------
     classes_
         The labels.
     gamma_, ridge_
-        What was chosen.
+        The kernel's γ and the penalty λ that were chosen.
+    seed_
+        The seed that `random_state` stands for.
     risk_
         The estimated squared error on new data, by generalised cross-validation.
     note_
-        Why examples had to be transformed, where they had to; else empty.
+        Why examples had to be transformed; empty if they were not.
 
     Notes
     -----
-    X is 2-D, or has the examples' shape; bytes stand for pixels in [0, 1]. Tensors are taken from
-    any device.
+    X is 2-D, or has the examples' shape; bytes stand for pixels in [0, 1]. Tensors may be on any
+    device.
 
     Examples
     --------
     >>> from sklearn.datasets import load_digits
     >>> X, y = load_digits(return_X_y=True)
-    >>> model = AugmentedKernelClassifier("rotation(10)", input_shape=(1, 8, 8), features=512)
+    >>> model = AugmentedKernelClassifier("rotation(10)", input_shape=(1, 8, 8), n_components=512)
     >>> bool(model.fit(X[:900] / 16, y[:900]).score(X[900:] / 16, y[900:]) > 0.93)
     True
     """
 
-    def __init__(
-        self,
-        augmentation: str | Augmentation = "identity",
-        *,
-        input_shape: tuple[int, ...] | None = None,
-        features: int = 2048,
-        kernel: str = "gaussian",
-        nu: float = 1.5,
-        gamma: float | str = "alignment",
-        sampling: str = "iid",
-        versions: int = 6,
-        objective: str = "first-order",
-        loss: str = "quadratic",
-        ridge: Ridges = "gcv",
-        prediction: str = "averaged",
-        mean: float | Sequence[float] = 0.0,
-        std: float | Sequence[float] = 1.0,
-        precision: str = "float32",
-        memory: float | None = None,
-        device: str = "auto",
-        seed: int = 0,
-    ) -> None:
-        self.augmentation = augmentation
-        self.input_shape = input_shape
-        self.features = features
-        self.kernel = kernel
-        self.nu = nu
-        self.gamma = gamma
-        self.sampling = sampling
-        self.versions = versions
-        self.objective = objective
-        self.loss = loss
-        self.ridge = ridge
-        self.prediction = prediction
-        self.mean = mean
-        self.std = std
-        self.precision = precision
-        self.memory = memory
-        self.device = device
-        self.seed = seed
+    loss: str = "quadratic"
+
+    rules: ClassVar[dict[str, Rule]] = KernelModel.rules | {
+        "loss": one_of(["quadratic", "logistic"]),
+    }
 
     def fit(
         self, X: Any, y: Any, *, progress: Progress = lambda done, total: None
@@ -140,8 +109,7 @@ class AugmentedKernelClassifier(ClassifierMixin, KernelModel):
         progress
             Called with (done, total) examples whose features are ready.
         """
-        if self.loss not in ("quadratic", "logistic"):
-            raise AuguryError(f"loss must be quadratic or logistic, not {self.loss!r}")
+        self.check_parameters()
         if self.loss != "quadratic" and self.objective == "tangent":
             raise AuguryError("the tangent objective is for the quadratic loss; use second-order")
         x = read_inputs(self, X, self.input_shape, reset=True)

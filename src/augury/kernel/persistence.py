@@ -25,17 +25,9 @@ from augury.data import Preparation
 from augury.features.hadamard import HadamardFrequencies
 from augury.kernel.base import PRECISIONS, KernelModel
 from augury.kernel.classifier import AugmentedKernelClassifier
+from augury.kernel.estimator import FourierEstimator
 from augury.kernel.regressor import AugmentedKernelRegressor
-from augury.kernel.saved import Saved
-from augury.kernel.transformer import AugmentedFourierFeatures
-
-_FORMAT = 1
-_KINDS: dict[str, type[Saved]] = {
-    "classifier": AugmentedKernelClassifier,
-    "regressor": AugmentedKernelRegressor,
-    "features": AugmentedFourierFeatures,
-}
-_STRANGE = "{path} does not hold what a model of augury must ({reason}); fit and save it again"
+from augury.kernel.schema import FORMAT, KINDS, Settings, check_tensors, read_settings
 
 
 def save_model(model: Any, path: str | Path, *, about: Mapping[str, Any] | None = None) -> None:
@@ -60,12 +52,12 @@ def save_model(model: Any, path: str | Path, *, about: Mapping[str, Any] | None 
         raise AuguryError(
             f"{spec} holds code, which a model file does not; use named families ({error})"
         ) from None
-    params = model.get_params(deep=False) | {"augmentation": spec}
+    params = model.get_params(deep=False) | {"augmentation": spec, "random_state": model.seed_}
     settings = {
-        "format": _FORMAT,
+        "format": FORMAT,
         "written_by": f"augury {__version__}",
-        "kind": next(name for name, kind in _KINDS.items() if isinstance(model, kind)),
-        "params": {name: _plain(value) for name, value in params.items()},
+        "kind": next(name for name, kind in KINDS.items() if isinstance(model, kind)),
+        "params": {name: _plain(value) for name, value in params.items() if name != "device"},
         "shape": list(model.shape_),
         "bytes": bool(model.bytes_),
         "beyond": bool(model.beyond_),
@@ -79,9 +71,9 @@ def save_model(model: Any, path: str | Path, *, about: Mapping[str, Any] | None 
             "ridge": _plain(model.ridge_),
             "risk": _plain(model.risk_),
             "solver": model.solver_,
-            "flat": getattr(model, "_flat", None),
-            "classes": None,
         }
+    if isinstance(model, AugmentedKernelRegressor):
+        settings["flat"] = model._flat
     if isinstance(model, AugmentedKernelClassifier):
         settings["classes"] = _plain(model.classes_)
         settings["class_type"] = model.classes_.dtype.str
@@ -92,7 +84,7 @@ def save_model(model: Any, path: str | Path, *, about: Mapping[str, Any] | None 
     write(path, save(tensors, {"augury": text, "digest": _digest(text, tensors)}))
 
 
-def load_model(path: str | Path, *, device: str = "auto") -> Saved:
+def load_model(path: str | Path, *, device: str = "auto") -> FourierEstimator:
     """Read a model that `save_model` wrote. No code in the file is run: there is none.
 
     A model that ``augury fit`` wrote may take examples scaled as that did it: then a warning
@@ -111,20 +103,25 @@ def load_model(path: str | Path, *, device: str = "auto") -> Saved:
     return model
 
 
-def read_model(path: str | Path, *, device: str = "auto") -> tuple[Saved, dict[str, Any]]:
+def read_model(
+    path: str | Path, *, device: str = "auto"
+) -> tuple[FourierEstimator, dict[str, Any]]:
     """Read a model, and the plain values kept beside it."""
     path = Path(path)
     settings, tensors = _open(path)
     try:
-        return _rebuild(settings, tensors, device), settings["about"]
+        return _rebuild(settings, tensors, device), dict(settings.about)
     except AuguryError as error:
         raise AuguryError(f"{path} cannot be used: {error}") from None
-    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, IndexError) as error:
-        raise AuguryError(_STRANGE.format(path=path, reason=_reason(error))) from None
 
 
-def _open(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Read the settings and the tensors of a model file, whole and unchanged."""
+def about_model(path: str | Path) -> dict[str, Any]:
+    """Return the plain values kept beside a model."""
+    return dict(_open(Path(path))[0].about)
+
+
+def _open(path: Path) -> tuple[Settings, dict[str, Tensor]]:
+    """Read the settings and the tensors of a model file, whole, unchanged and checked."""
     try:
         with safe_open(str(path), framework="pt") as file:
             metadata = file.metadata() or {}
@@ -134,7 +131,8 @@ def _open(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     except (SafetensorError, OSError, ValueError) as error:
         reason = " ".join(str(error).split())[:160]
         raise AuguryError(
-            f"{path} is no model file, or is damaged or cut short ({reason}); fit and save it again"
+            f"{path} is not a model file, or is damaged or cut short ({reason}); fit and save it "
+            "again"
         ) from None
     text = metadata.get("augury", "")
     if not text:
@@ -144,44 +142,35 @@ def _open(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     if metadata.get("digest") != _digest(text, tensors):
         raise AuguryError(f"{path} was changed after it was written; fit and save it again")
     try:
-        settings = json.loads(text)
-    except ValueError as error:
-        raise AuguryError(_STRANGE.format(path=path, reason=_reason(error))) from None
+        settings = read_settings(text)
+        check_tensors(settings, tensors)
+    except AuguryError as error:
+        raise AuguryError(f"{path} is not a model of augury: {error}") from None
     return settings, tensors
 
 
-def _reason(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
-
-
-def about_model(path: str | Path) -> dict[str, Any]:
-    """Give the plain values kept beside a model that `load_model` accepts."""
-    return dict(_open(Path(path))[0].get("about", {}))
-
-
-def _rebuild(settings: dict[str, Any], tensors: dict[str, Tensor], device: str) -> Saved:
-    if settings["format"] != _FORMAT:
-        raise AuguryError(
-            f"it has format {settings['format']}, and this version reads {_FORMAT}; update augury"
-        )
-    kind = _KINDS[settings["kind"]]
-    params = dict(settings["params"], device=device)
-    if params["input_shape"] is not None:
-        params["input_shape"] = tuple(params["input_shape"])
-    model: Any = kind(**params)
-    model._check()
-    model.augmentation_ = parse(params["augmentation"])
-    model.shape_ = tuple(int(side) for side in settings["shape"])
-    model.n_features_in_ = math.prod(model.shape_)
-    model.bytes_, model.beyond_ = bool(settings["bytes"]), bool(settings.get("beyond"))
-    model.gamma_ = float(settings["gamma"])
+def _rebuild(settings: Settings, tensors: dict[str, Tensor], device: str) -> FourierEstimator:
+    model: Any = KINDS[settings.kind](**settings.params, device=device)
+    fitted = settings.fitted
+    model.augmentation_, model.shape_ = settings.augmentation, settings.shape
+    model.n_features_in_ = math.prod(settings.shape)
+    model.seed_ = int(settings.params["random_state"])
+    model.bytes_, model.beyond_ = fitted["bytes"], fitted["beyond"]
+    model.gamma_ = float(fitted["gamma"])
     where = resolve_device(device)
     if isinstance(model, KernelModel):
         like = torch.empty(0, dtype=PRECISIONS[model.precision], device=where)
-        _restore_head(model, settings, tensors, like)
+        model.ridge_, model.risk_ = float(fitted["ridge"]), float(fitted["risk"])
+        model.solver_ = fitted["solver"]
+        model._weights, model._bias = tensors["weights"].to(like), tensors["bias"].to(where)
     else:
         like = torch.empty(0, dtype=_widest(tensors), device=where)
-        model._n_features_out = model.features
+        model._n_features_out = model._d
+    if isinstance(model, AugmentedKernelClassifier):
+        assert settings.classes is not None
+        model.classes_ = settings.classes
+    if isinstance(model, AugmentedKernelRegressor):
+        model._flat = fitted["flat"]
     model._psi = model._make_features()
     _restore(model._psi.phi, tensors, model)
     model._psi.to(like)
@@ -190,62 +179,33 @@ def _rebuild(settings: dict[str, Any], tensors: dict[str, Tensor], device: str) 
     return model
 
 
-def _restore_head(
-    model: Any, settings: dict[str, Any], tensors: dict[str, Tensor], like: Tensor
-) -> None:
-    """Put back what a classifier or regressor learned."""
-    model.ridge_, model.risk_ = float(settings["ridge"]), float(settings["risk"])
-    model.solver_ = str(settings["solver"])
-    if settings["classes"] is not None:
-        model.classes_ = np.array(settings["classes"], dtype=np.dtype(settings["class_type"]))
-        outputs = len(model.classes_)
-        if model.loss == "logistic" and outputs == 2:
-            outputs = 1
-    else:
-        model._flat = bool(settings["flat"])
-        outputs = len(tensors["bias"])
-    model._weights = _shaped(tensors, "weights", (model.features, outputs)).to(like)
-    model._bias = _shaped(tensors, "bias", (outputs,)).to(like.device)
-
-
 def _widest(tensors: dict[str, Tensor]) -> torch.dtype:
-    """Give the type that a transformer computes in: that of its frequencies."""
+    """Return the type that a transformer computes in: that of its frequencies."""
     name = "phi.frequencies" if "phi.frequencies" in tensors else "phi.scale"
-    return torch.float64 if tensors[name].dtype == torch.float64 else torch.float32
+    return tensors[name].dtype
 
 
 def _restore(phi: Any, tensors: dict[str, Tensor], model: Any) -> None:
-    """Put the frequencies back, each of the shape that it must have."""
-    count, pixels = model.features // 2, model.n_features_in_
+    """Put the frequencies back."""
     phi.shape, phi.gamma_ = model.shape_, model.gamma_
-    if "phi.offsets" in tensors:
-        phi.offsets = _shaped(tensors, "phi.offsets", (count,))
+    phi.offsets = tensors.get("phi.offsets")
     if phi.sampling != "hadamard":
-        phi.frequencies = _shaped(tensors, "phi.frequencies", (count, pixels))
+        phi.frequencies = tensors["phi.frequencies"]
         return
-    phi.scale = _shaped(tensors, "phi.scale", (pixels,))
-    phi.structured = HadamardFrequencies(count, pixels, np.random.default_rng(0))
+    phi.scale = tensors["phi.scale"]
+    pixels = model.n_features_in_
+    phi.structured = HadamardFrequencies(model._d // 2, pixels, np.random.default_rng(0))
     for name in ("signs", "lengths"):
-        shape = tuple(getattr(phi.structured, name).shape)
-        setattr(phi.structured, name, _shaped(tensors, f"phi.structured.{name}", shape))
-
-
-def _shaped(tensors: dict[str, Tensor], name: str, shape: tuple[int, ...]) -> Tensor:
-    found = tensors[name]
-    if tuple(found.shape) != shape or not found.is_floating_point():
-        raise AuguryError(f"its {name} have shape {tuple(found.shape)}, and must have {shape}")
-    if not bool(found.isfinite().all()):
-        raise AuguryError(f"its {name} hold NaN or infinity")
-    return found
+        setattr(phi.structured, name, tensors[f"phi.structured.{name}"])
 
 
 def _digest(text: str, tensors: Mapping[str, Tensor]) -> str:
     """Sum up settings and tensors, to notice damage: a checksum, not a signature."""
     summed = hashlib.sha256(text.encode())
     for name in sorted(tensors):
-        value = tensors[name]
+        value = tensors[name].contiguous()
         summed.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
-        summed.update(value.numpy().tobytes())
+        summed.update(value.flatten().view(torch.uint8).numpy().data)  # NumPy lacks some types
     return summed.hexdigest()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,74 +12,39 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from torch import Tensor
 
 from augury._base.errors import AuguryError
-from augury.augmentations import Augmentation
 from augury.kernel.base import KernelModel, Progress
 from augury.kernel.inputs import read_inputs
-from augury.kernel.solvers.ridge import Ridges
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class AugmentedKernelRegressor(RegressorMixin, KernelModel):
     """Predict numbers by ridge regression on Fourier features averaged over an augmentation.
 
     Parameters
     ----------
-    augmentation, input_shape, features, kernel, nu, gamma, sampling, versions, objective, ridge
+    gamma
+        As for `FourierFeatures`; by default the γ with the least held-out error.
+    augmentation, input_shape, n_components, kernel, nu, sampling, n_views, mean, std
         As for `AugmentedKernelClassifier`.
-    prediction, mean, std, precision, memory, device, seed
+    objective, ridge, prediction, precision, memory, device, random_state
         As for `AugmentedKernelClassifier`.
 
     Examples
     --------
     >>> import numpy as np
     >>> X = np.linspace(0, 6, 200)[:, None]
-    >>> model = AugmentedKernelRegressor("jitter(0.1)", features=256, versions=8)
+    >>> model = AugmentedKernelRegressor("jitter(0.1)", n_components=256, n_views=8)
     >>> bool(model.fit(X, np.sin(X[:, 0])).score(X, np.sin(X[:, 0])) > 0.98)
     True
     """
 
-    def __init__(
-        self,
-        augmentation: str | Augmentation = "identity",
-        *,
-        input_shape: tuple[int, ...] | None = None,
-        features: int = 2048,
-        kernel: str = "gaussian",
-        nu: float = 1.5,
-        gamma: float | str = "held-out",
-        sampling: str = "iid",
-        versions: int = 6,
-        objective: str = "first-order",
-        ridge: Ridges = "gcv",
-        prediction: str = "averaged",
-        mean: float | Sequence[float] = 0.0,
-        std: float | Sequence[float] = 1.0,
-        precision: str = "float32",
-        memory: float | None = None,
-        device: str = "auto",
-        seed: int = 0,
-    ) -> None:
-        self.augmentation = augmentation
-        self.input_shape = input_shape
-        self.features = features
-        self.kernel = kernel
-        self.nu = nu
-        self.gamma = gamma
-        self.sampling = sampling
-        self.versions = versions
-        self.objective = objective
-        self.ridge = ridge
-        self.prediction = prediction
-        self.mean = mean
-        self.std = std
-        self.precision = precision
-        self.memory = memory
-        self.device = device
-        self.seed = seed
+    gamma: float | str = "held-out"
 
     def fit(
         self, X: Any, y: Any, *, progress: Progress = lambda done, total: None
     ) -> AugmentedKernelRegressor:
         """Choose γ and λ, and solve for the weights; y is ``(n,)`` or ``(n, outputs)``."""
+        self.check_parameters()
         x = read_inputs(self, X, self.input_shape, reset=True)
         if y is None:
             raise AuguryError("requires y to be passed, but the target y is None")

@@ -1,4 +1,4 @@
-"""A finite chain for any augmentations: their versions are moved to the nearest example."""
+"""A finite chain for any augmentations: their views are moved to the nearest example."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _CHUNK = 4096
 
 
 def nearest_chain(
-    x: Any, chain: Chain | str, *, versions: int = 16, seed: int = 0, restart: Any = None
+    x: Any, chain: Chain | str, *, n_views: int = 16, seed: int = 0, restart: Any = None
 ) -> FiniteChain:
     """Build a finite chain whose states are the examples themselves.
 
-    A_j(u, v) is the share of the versions of example u under augmentation j to which v is the
-    nearest of the other examples: where a version would be found in the data if u were not there.
+    A_j(u, v) is the share of the views of example u under augmentation j to which v is the
+    nearest of the other examples: where a view would be found in the data if u were not there.
     So a step says what the data say of the augmentation: a useful one leads to examples of the
     same class. The A_j are then made symmetric by `metropolis`.
 
@@ -35,8 +35,8 @@ def nearest_chain(
         The examples, ``(N, *shape)``.
     chain
         The augmentations, of any kind, and their rates.
-    versions
-        How many versions are made of each example by each augmentation, at most.
+    n_views
+        How many views are made of each example by each augmentation, at most.
     seed
         For augmentations that are drawn.
     restart
@@ -44,7 +44,7 @@ def nearest_chain(
 
     Notes
     -----
-    The cost is parts × versions × N² distances; one block of them is held at a time.
+    The cost is parts × views × N² distances; one block of them is held at a time.
     """
     chain = as_chain(chain)
     examples = as_tensor(x)
@@ -56,8 +56,8 @@ def nearest_chain(
     matrices = []
     for k, part in enumerate(chain.parts):
         rows, columns, weights = [], [], []
-        for index in torch.arange(count).split(max(1, _CHUNK // versions)):
-            made, weight = part.versions(examples[index], versions, Rng(seed, index).child(k))
+        for index in torch.arange(count).split(max(1, _CHUNK // n_views)):
+            made, weight = part.versions(examples[index], n_views, Rng(seed, index).child(k))
             columns.append(_nearest_other(made, index, examples).flatten())
             rows.append(index.repeat(len(made)))
             weights.append(weight.repeat_interleave(len(index)))
@@ -70,7 +70,7 @@ def nearest_chain(
 
 
 def _nearest_other(made: Tensor, index: Tensor, examples: Tensor) -> Tensor:
-    """Give the nearest example to each version but the one it was made from: ``(n, b)``."""
+    """Give the nearest example to each view but the one it was made from: ``(n, b)``."""
     flat, against = made.flatten(2), examples.flatten(1)
     distance = against.square().sum(1) - 2 * flat @ against.T
     own = index.reshape(1, -1, 1).expand(len(made), -1, 1)

@@ -23,7 +23,7 @@ class Orbits:
     Attributes
     ----------
     states
-        ``(N, *shape)``: the examples and their versions, each once, those found first first.
+        ``(N, *shape)``: the examples and their views, each once, those found first first.
     examples
         The state of each example.
     chain
@@ -65,7 +65,7 @@ def enumerate_orbits(
     Notes
     -----
     States are told apart by the bytes of their values, hashed; each is transformed once by each
-    map. The cost is that of N × maps versions, and the memory that of the N states.
+    map. The cost is that of N × maps views, and the memory that of the N states.
     """
     chain = as_chain(chain)
     examples = as_tensor(x)
@@ -86,9 +86,9 @@ def enumerate_orbits(
         for part, link in zip(chain.parts, links, strict=True):
             rule = part.nodes(part.size or 1)
             assert rule is not None  # a finite augmentation has an exact rule of its size
-            versions = part.apply(batch.unsqueeze(0), rule.params)
-            to = found.add(versions.flatten(0, 1))
-            n, b = versions.shape[:2]
+            views = part.apply(batch.unsqueeze(0), rule.params)
+            to = found.add(views.flatten(0, 1))
+            n, b = views.shape[:2]
             start = np.tile(np.arange(first, first + b), n)
             link.append((start, to, np.repeat(rule.weights.numpy(), b)))
         done = first + len(batch)

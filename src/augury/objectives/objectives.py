@@ -37,7 +37,7 @@ def original(head: Head, orbit: Orbit, y: Tensor, loss: Loss) -> Tensor:
 
 
 def exact(head: Head, orbit: Orbit, y: Tensor, loss: Loss) -> Tensor:
-    """g: E_t l(head(φ(t)); y), equation (4). One pass through the head for each version."""
+    """g: E_t l(head(φ(t)); y), equation (4). One pass through the head for each view."""
     n = len(orbit.weights)
     output = head(orbit.features.flatten(0, 1))
     each = loss(output, y.repeat(n, *[1] * (y.dim() - 1)))
@@ -70,7 +70,7 @@ def second_order(
 
     Notes
     -----
-    One Jacobian-vector product through the head a version (a forward pass of about twice the
+    One Jacobian-vector product through the head a view (a forward pass of about twice the
     cost; two nested ones for the Hessian); for `torch.nn.Linear`, one matrix product for all.
     """
     return first_order(head, orbit, y, loss) + variance_term(head, orbit, y, loss, curvature)

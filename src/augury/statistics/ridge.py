@@ -1,8 +1,8 @@
 """What training with T gives for a quadratic loss, in closed form, from sums.
 
-Least squares on all versions of all examples, with a penalty λ‖W‖², has the solution
+Least squares on all views of all examples, with a penalty λ‖W‖², has the solution
 
-    W = (E[φφᵀ] + λI)⁻¹ E[ψ yᵀ],   E over examples and versions, ψ = E φ over versions,
+    W = (E[φφᵀ] + λI)⁻¹ E[ψ yᵀ],   E over examples and views, ψ = E φ over views,
 
 so it needs two sums over the examples: d × d and d × C, whatever their number. Held for each fold
 of the examples, they give the solution without any one fold by subtraction.
@@ -28,7 +28,7 @@ class RidgeRisk(Statistic):
     A constant feature as large as φ stands for the bias, so nothing is centred and no label leaks
     from what is held out; the result does not change when φ is multiplied by a number.
 
-    Adding b examples of n versions costs 2·n·b·d² operations; the result costs folds·d³/3 for
+    Adding b examples of n views costs 2·n·b·d² operations; the result costs folds·d³/3 for
     each penalty tried, two more than there are `ratios`: a Cholesky factor each, which for fewer
     than twenty penalties is less than an eigendecomposition a fold (about 9 d³).
 

@@ -34,22 +34,22 @@ class TraditionalClassifier(AugmentedKernelClassifier):
         return psi
 
     def _width(self) -> int:
-        return self.versions
+        return self.n_views
 
     def _block(self, x: Tensor, index: Tensor) -> tuple[Orbit, Tensor | None]:
         phi, like = self._psi.phi, self._psi.weights
         assert like is not None
         examples = to_floats(x[int(index[0]) : int(index[-1]) + 1], like)
-        rng = Rng(self.seed, index.to(examples.device))
-        versions = self.augmentation_.views(examples, self.versions, rng)
+        rng = Rng(self.seed_, index.to(examples.device))
+        versions = self.augmentation_.views(examples, self.n_views, rng)
         features = phi(versions.flatten(0, 1)).unflatten(0, versions.shape[:2])
-        return Orbit(features, like.new_full((self.versions,), 1 / self.versions)), None
+        return Orbit(features, like.new_full((self.n_views,), 1 / self.n_views)), None
 
     def average_at_prediction(self, nodes: int) -> None:
         """Predict from now on by averaged features, as `AugmentedKernelClassifier` does."""
         psi = self._psi
         assert psi.weights is not None
-        psi.augmentation, psi.versions = self.augmentation_, nodes
+        psi.augmentation, psi.n_views = self.augmentation_, nodes
         psi.prepare(psi.weights)
         self.prediction = "averaged"
 
@@ -59,20 +59,20 @@ def classifier(
 ) -> AugmentedKernelClassifier:
     """Give the classifier of one way, with the paper's features and the data's augmentation."""
     task = TASKS[dataset]
-    options = {"features": settings.features} | options
+    options = {"n_components": settings.features} | options
     if way == "none":
         return AugmentedKernelClassifier("identity", **options)
     if way == "traditional":
         return TraditionalClassifier(
             task.augmentation,
-            versions=task.versions(settings),
+            n_views=task.versions(settings),
             objective="exact",
             prediction="plain",
             **options,
         )
     objective = "first-order" if way == "augmented" else "tangent"
     return AugmentedKernelClassifier(
-        task.augmentation, versions=task.rule(settings), objective=objective, **options
+        task.augmentation, n_views=task.rule(settings), objective=objective, **options
     )
 
 
@@ -101,7 +101,7 @@ def by_closed_form(
             dataset,
             settings,
             gamma=gamma,
-            seed=max(0, trial),
+            random_state=max(0, trial),
             device=str(device),
             precision=precision,
         )

@@ -138,7 +138,7 @@ def _maps(
     """Give the features of one trial; only augmented ones know of the augmentation."""
     averaged = parse(augmentation if way == "augmented" else "identity")
     phi = FourierFeatures(settings.features, gamma=gamma, seed=seed)
-    psi = AugmentedFourier(averaged, phi, versions=n, memory=_FREQUENCIES, seed=seed)
+    psi = AugmentedFourier(averaged, phi, n_views=n, memory=_FREQUENCIES, seed=seed)
     return psi.fit(train.batch(torch.arange(2), device, torch.float32))
 
 

@@ -30,7 +30,7 @@ class Block(NamedTuple):
 class Batches:
     """Orbits and targets in blocks of examples, computed anew on each pass or kept.
 
-    Averaged features are an orbit of one version, so that a solver of the exact objective also
+    Averaged features are an orbit of one view, so that a solver of the exact objective also
     solves the first-order one.
 
     Parameters
@@ -50,7 +50,7 @@ class Batches:
     Attributes
     ----------
     n, d, dtype, device
-        Of the features: versions, features, type and place.
+        Of the features: views, features, type and place.
     penalised
         Whether there are rows of a penalty.
     kept

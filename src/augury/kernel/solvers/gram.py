@@ -33,7 +33,7 @@ class Sums:
     probes
         ``(d, p)``, with E[zzᵀ] = E[ψψᵀ] for each column z: averaged features with random signs.
     sample
-        ψ and y of some examples, ``(m, d)`` and ``(m, C)``, where φ is many versions: what an
+        ψ and y of some examples, ``(m, d)`` and ``(m, C)``, where φ is many views: what an
         estimate of risk looks at.
     penalty
         Rows p of the penalty, over √N, where there are any: ``(m, d)``.
@@ -56,7 +56,7 @@ def probes_for(targets: int) -> int:
 def accumulate(
     batches: Batches, *, gram: bool, dtype: torch.dtype | None = None, seed: int = 0
 ) -> Sums:
-    """Sum over all versions of all examples, in one pass.
+    """Sum over all views of all examples, in one pass.
 
     Parameters
     ----------

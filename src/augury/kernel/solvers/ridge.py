@@ -73,9 +73,9 @@ def solve_ridge(
     raising: bool = True,
     seed: int = 0,
 ) -> RidgeSolution:
-    """Minimise E‖wᵀφ(t) − y‖² + λ‖w‖² over all versions of all examples.
+    """Minimise E‖wᵀφ(t) − y‖² + λ‖w‖² over all views of all examples.
 
-    For orbits of one version, the averaged features, that is the first-order objective; for whole
+    For orbits of one view, the averaged features, that is the first-order objective; for whole
     orbits it is the exact one, and also the second-order one, which is exact for this loss.
 
     Parameters

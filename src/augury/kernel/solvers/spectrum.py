@@ -17,7 +17,7 @@ class Spectrum:
     """E[φφᵀ] by its eigenvalues, and what data and targets say along its eigenvectors.
 
     The exact objective is a ridge regression on the averaged features ψ, with the covariance of
-    versions added to the penalty: E‖y − wᵀψ‖² + wᵀ(E Cov + λ)w. Its risk follows as for any
+    views added to the penalty: E‖y − wᵀψ‖² + wᵀ(E Cov + λ)w. Its risk follows as for any
     smoother, from its error on ψ and its effective number of parameters, N E[ψᵀ(E[φφᵀ] + λ)⁻¹ψ].
 
     Attributes
@@ -31,7 +31,7 @@ class Spectrum:
     power, count
         E‖y‖² and the number of examples N.
     sample
-        Where φ is many versions: some examples' ψ along the eigenvectors ``(m, k)``, and their y.
+        Where φ is many views: some examples' ψ along the eigenvectors ``(m, k)``, and their y.
     penalty
         Where φ is ψ and rows p of a penalty: those, over √N, along the eigenvectors ``(m, k)``.
     """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,61 +12,72 @@ from augury._base.memory import GIB, available_bytes
 from augury.augmentations import Augmentation
 from augury.features import AugmentedFourier, FourierFeatures
 from augury.kernel.inputs import on_cpu
+from augury.kernel.parameters import FourierParameters
 
 
-class Saved:
-    """An estimator on augmented Fourier features that one file can hold, once it is fitted."""
+class FourierEstimator(FourierParameters):
+    """An estimator on augmented Fourier features that can be saved to one file once it is fitted.
 
-    features: int
-    kernel: str
-    nu: float
-    gamma: float | str
-    sampling: str
-    versions: int
-    mean: float | Sequence[float]
-    std: float | Sequence[float]
-    memory: float | None
-    seed: int
+    Attributes
+    ----------
+    shape_
+        The shape of one example.
+    bytes_
+        Whether the examples were bytes, which stand for pixels in [0, 1].
+    beyond_
+        Whether they were floats that go beyond 1.
+    seed_
+        The seed that `random_state` stands for.
+    """
+
     shape_: tuple[int, ...]
+    n_features_in_: int
     bytes_: bool
     beyond_: bool
     gamma_: float | None
+    seed_: int
+    note_: str
     augmentation_: Augmentation
     _psi: AugmentedFourier
 
+    @property
+    def _d(self) -> int:
+        """The number of features, of NumPy's types too, as a grid search gives them."""
+        return int(self.n_components)
+
     def _make_features(self, *, shared: bool = False, short: bool = False) -> AugmentedFourier:
         phi = FourierFeatures(
-            int(self.features),
+            self._d,
             gamma=self.gamma,
             kernel=self.kernel,
             nu=self.nu,
             sampling=self.sampling,
             mean=self.mean,
             std=self.std,
-            seed=int(self.seed),
+            seed=self.seed_,
         )
         phi.short = short
         return AugmentedFourier(
             self.augmentation_,
             phi,
-            versions=int(self.versions),
+            n_views=int(self.n_views),
             memory=2.0 if self.memory is None else self.memory / 4,
             shared=shared,
-            seed=int(self.seed),
+            seed=self.seed_,
         )
 
     def _allowed_bytes(self, device: torch.device) -> float:
         return available_bytes(device) / 2 if self.memory is None else self.memory * GIB
 
     def save(self, path: str | Path) -> None:
-        """Write what was fitted to one file of safetensors and JSON."""
+        """Write the fitted estimator to one file of safetensors and JSON."""
         from augury.kernel.persistence import save_model
 
         save_model(self, path)
 
     @classmethod
     def load(cls, path: str | Path, *, device: str = "auto") -> Self:
-        """Read what `save` wrote; nothing in the file is run."""
+        """Read an estimator that `save` wrote; no code in the file is run."""
         from augury.kernel.persistence import load_model
 
         model = load_model(path, device=device)

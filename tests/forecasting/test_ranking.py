@@ -113,8 +113,8 @@ def test_gallery_shows_each_candidate(digits):
     data = augury.as_dataset(digits.images, digits.target)
     gallery = make_gallery(data, [rotation(30)], 0, originals=3, versions=5)
     assert gallery.originals.shape == (3, 1, 8, 8, 3)
-    assert gallery.versions["rotation(30)"].shape == (3, 5, 8, 8, 3)
-    assert gallery.versions["rotation(30)"].dtype == np.uint8
+    assert gallery.views["rotation(30)"].shape == (3, 5, 8, 8, 3)
+    assert gallery.views["rotation(30)"].dtype == np.uint8
     wide = augury.as_dataset(np.zeros((4, 100, 200, 3), np.uint8), [0, 0, 1, 1])
     assert make_gallery(wide, [rotation(5)], 0).originals.shape[2:] == (32, 64, 3)
 

@@ -7,20 +7,25 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
 from markdown_it import MarkdownIt
-from report_rankings import EVIL, SPECS, make_ranking, make_row, with_data
+from report_rankings import EVIL, SPECS, make_ranking, make_row, with_data, with_interval
 
+import augury
+from augury.data import describe
 from augury.report import findings, to_fragment, to_html, to_markdown, verdict
+from augury.report.curves import trend_curves
 from augury.report.markdown import code, escape
 from augury.report.page import render_page
 from augury.report.words import INTERVAL
-from augury.results.ranking import Ranking
+from augury.results.ranking import Baseline, Ranking, Row, Trend
 
 
 def codes(ranking: Ranking) -> list[str]:
-    """Give the codes of what was found."""
+    """Return the codes of what was found."""
     return [finding.code for finding in findings.find(ranking)]
 
 
@@ -45,7 +50,7 @@ def test_verdict_names_the_best_its_interval_and_the_counts() -> None:
         f"rotation(15) helps most on mnist5k: +0.021 alignment ({INTERVAL} +0.018 to +0.024)."
     )
     assert counts == (
-        "10 of 24 candidates help, 11 hurt, 3 cannot be told apart from no augmentation."
+        "10 of 24 candidates help, 3 cannot be told apart from no augmentation, 11 hurt."
     )
 
 
@@ -61,13 +66,13 @@ def test_verdict_when_nothing_helps() -> None:
     ranking = make_ranking()
     hurting = tuple(row for row in ranking.rows if row.verdict == "hurts")
     assert verdict.sentences(replace(ranking, rows=hurting)) == [
-        "No candidate is known to help on mnist5k.",
+        "No candidate is expected to help on mnist5k.",
         "All 11 candidates hurt.",
     ]
     unclear = (make_row("invert", 0.001), make_row("flips", -0.001))
     assert verdict.sentences(replace(ranking, rows=unclear)) == [
-        "No candidate is known to help on mnist5k.",
-        f"The highest is invert: +0.001 alignment ({INTERVAL} −0.002 to +0.004).",
+        "No gain is certain on mnist5k; try invert first: "
+        f"+0.001 alignment ({INTERVAL} −0.002 to +0.004).",
         "None of the 2 candidates can be told apart from no augmentation.",
     ]
 
@@ -90,10 +95,10 @@ def test_verdict_of_one_candidate(gain: float, said: str) -> None:
 def test_verdict_when_the_highest_is_uncertain() -> None:
     rows = (make_row("invert", 0.03, 0.05), make_row("flips", 0.02), make_row("noise(0.1)", -0.02))
     lead, uncertain, counts = verdict.sentences(replace(make_ranking(), rows=rows))
-    assert lead.startswith("flips leads those known to help on mnist5k: +0.020 alignment")
-    assert uncertain == "invert came out higher (+0.030), but its interval includes zero."
+    assert lead.startswith("flips leads the candidates known to help on mnist5k: +0.020 alignment")
+    assert uncertain == "invert came out higher (+0.030), but less surely."
     assert counts == (
-        "1 of 3 candidates helps, 1 hurts, 1 cannot be told apart from no augmentation."
+        "1 of 3 candidates helps, 1 cannot be told apart from no augmentation, 1 hurts."
     )
 
 
@@ -108,7 +113,15 @@ def test_no_candidate_at_all() -> None:
 
 
 def test_a_class_that_is_hurt_is_named_with_its_number() -> None:
-    row = make_row("rotation(30)", 0.02, per_class={"six": 0.05, "nine": -0.011, "one": -0.002})
+    row = make_row(
+        "rotation(30)",
+        0.02,
+        per_class={
+            "six": with_interval(0.05),
+            "nine": with_interval(-0.011),
+            "one": with_interval(-0.002),
+        },
+    )
     (found,) = findings.find(with_data(replace(make_ranking(), rows=(row,)), notes=[]))[:1]
     assert (found.code, found.severity) == ("A001", "warning")
     assert found.evidence == ("rotation(30) (+0.020) hurts class nine (−0.011)",)
@@ -149,6 +162,108 @@ def test_nothing_helps_and_wide_intervals_are_found() -> None:
 def test_the_edge_of_what_was_tried(specs: list[str], edge: bool) -> None:
     rows = tuple(make_row(spec, gain) for spec, gain in zip(specs, (0.05, 0.02), strict=True))
     assert ("A004" in codes(replace(make_ranking(), rows=rows))) is edge
+
+
+def trial(*rows: Row, score: float = 90.0, **changes: Any) -> Ranking:
+    """Make a ranking by the trial: accuracies in per cent."""
+    ranking = make_ranking(score="trial", rows=rows, baseline=Baseline(score, score, score))
+    return with_data(ranking, **{"notes": [], **changes})
+
+
+def test_what_to_try_first_and_how_sure_that_is() -> None:
+    rows = (
+        make_row("horizontal_flip", 1.8, 2.0, probability=0.82, verdict="probably helps"),
+        make_row("invert", 0.2, 2.0, probability=0.55),
+        make_row("flips", -1.0, 2.0, probability=0.1, verdict="probably hurts"),
+    )
+    ranking = trial(*rows)
+    lead, counts = verdict.sentences(ranking)
+    assert lead.startswith("Try horizontal_flip first on mnist5k: it probably helps, +1.8 points (")
+    assert lead.endswith("; 82\u00a0% likely to help).")
+    assert counts == (
+        "1 of 3 candidates probably helps, 1 cannot be told apart from no augmentation, "
+        "1 probably hurts."
+    )
+    (found,) = [f for f in findings.find(ranking) if f.code == "A002"]
+    assert found.title == "No gain is certain"
+    assert found.advice.startswith("Try horizontal_flip first: train with it and without it")
+    assert "flips" not in " ".join(found.evidence)
+    text = to_markdown(ranking)
+    assert "likely to help" in text
+    assert "Train without augmentation" not in text
+    page = html.unescape(to_html(ranking))
+    assert "Likely to help" in page
+    assert 'class="verdict likely"' in page
+    assert 'class="verdict doubtful"' in page
+    assert 'augury.parse("horizontal_flip")' in page
+
+
+def test_nobody_is_advised_against_all_from_ignorance() -> None:
+    rows = [make_row(f"noise({k / 100})", 0.5 - k / 9, 3.0) for k in range(1, 9)]
+    text = to_markdown(trial(*rows))
+    assert "try noise(0.01) first" in text.replace("\\", "")
+    assert "without augmentation, or" not in text
+
+
+def test_at_the_ceiling_nothing_is_left_to_gain() -> None:
+    rows = (make_row("invert", 0.0, 0.0), make_row("flips", 0.0, 0.0))
+    ranking = trial(*rows, score=100.0)
+    assert verdict.sentences(ranking)[0].startswith("Nothing is left to gain on mnist5k")
+    assert codes(ranking) == ["A009"]
+    assert "A009" not in codes(trial(*rows, score=99.9))
+    assert "A009" not in codes(trial(*rows, score=100.0, classes=None, counts=None))
+
+
+@pytest.mark.parametrize(
+    ("warning", "code", "first"),
+    [
+        ("few-examples", "A011", True),
+        ("many-classes", "A012", True),
+        ("unequal-classes", "A010", False),
+        ("few-in-class", "A013", False),
+    ],
+)
+def test_what_the_data_are_warned_of(warning: str, code: str, first: bool) -> None:
+    rows = (make_row("invert", 2.0, 1.0), make_row("flips", 1.0, 3.0))
+    ranking = trial(*rows, warnings=[[warning, "there is so much of it"]])
+    (found,) = [f for f in findings.find(ranking) if f.code == code]
+    assert found.evidence == ("there is so much of it",)
+    for text in (to_html(ranking), to_markdown(ranking), to_fragment(ranking)):
+        said = text.find(found.title)
+        assert (0 < said < text.index("helps most on")) is first
+    assert code not in codes(trial(*rows))
+
+
+def test_the_warnings_of_data_are_known() -> None:
+    few = augury.as_dataset(np.eye(24), [0] * 20 + [1] * 2 + [2] * 2)
+    ranking = trial(make_row("invert", 2.0, 1.0), **describe(few, seen=4))
+    assert {"A010", "A011", "A012", "A013"} <= set(codes(ranking))
+
+
+def test_the_plan_is_printed() -> None:
+    plan = {"epochs": 30, "examples": 5000, "side": 32, "network": "a ResNet-18"}
+    plan["assumed"] = ["epochs", "network"]
+    trend = Trend("invert", "epochs", (10, 30, 90), (0.5, 1.0, 1.5), (-1, 0.1, 0.5), (2, 2, 2.5))
+    ranking = replace(
+        trial(make_row("invert", 1.0, 0.5), make_row("flips", 0.5, 1.0)),
+        plan=plan, effort={"steps": 1600, "repeats": 3}, extrapolation=(trend,),
+    )  # fmt: skip
+    said = (
+        "The gains are for training for 30 epochs on 5,000 examples at 32 pixels with a ResNet-18 "
+        "(epochs and network assumed)."
+    )
+    for text in (to_html(ranking), to_fragment(ranking)):
+        assert said in text
+    assert said.replace("(", "(") in to_markdown(ranking).replace("\\", "")
+    page = html.unescape(to_html(ranking))
+    assert "Gain against epochs; planned: 30." in page
+    assert "steps 1,600, repeats 3" in page
+    (drawing,) = trend_curves(ranking)
+    assert [dot.tone for dot in drawing.dots] == ["unsure", "helps", "helps"]
+    assert drawing.shaded is not None
+    assert drawing.shaded[0] < drawing.dots[1].x < drawing.shaded[1]
+    assert drawing.shaded[1] < drawing.dots[2].x
+    assert Ranking.from_json(ranking.to_json()) == replace(ranking, gallery=None)
 
 
 # The page
@@ -202,7 +317,10 @@ def test_nothing_from_the_data_acts(place: str) -> None:
     ranking = make_ranking()
     if place == "class":
         ranking = make_ranking(classes=["one", evil])
-        rows = [replace(r, per_class={"one": 0.1, evil: -0.1}) for r in ranking.rows]
+        rows = [
+            replace(r, per_class={"one": with_interval(0.1), evil: with_interval(-0.1)})
+            for r in ranking.rows
+        ]
         ranking = replace(ranking, rows=tuple(rows))
     elif place == "spec":
         ranking = make_ranking([evil, "invert"])
@@ -239,7 +357,7 @@ def test_odd_file_names_can_be_written() -> None:
             with_data(make_ranking(classes=[]), classes=None),
             "The target is a real value, so there are no classes to look at one by one.",
         ),
-        (with_data(make_ranking(), notes=[]), "none: the data were used as they came"),
+        (with_data(make_ranking(), notes=[]), "none: the data were used as they are"),
         (with_data(make_ranking(["invert"], ["a"]), notes=[]), "Only one candidate"),
         (
             with_data(
@@ -250,9 +368,9 @@ def test_odd_file_names_can_be_written() -> None:
         ),
         (
             replace(make_ranking(), rows=(make_row("invert", -0.02), make_row("flips", -0.1))),
-            "No candidate is known to help, so there is none to copy.",
+            "No candidate is expected to help, so there is none to copy.",
         ),
-        (replace(make_ranking(), command=""), "repeat it by augury.rank on the same data"),
+        (replace(make_ranking(), command=""), "repeat it with augury.rank on the same data"),
     ],
 )
 def test_empty_states_have_their_sentence(ranking: Ranking, sentence: str) -> None:

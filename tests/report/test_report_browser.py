@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from report_rankings import EVIL, SPECS, make_ranking, make_row
+from report_rankings import EVIL, SPECS, make_ranking, make_row, with_interval
 
 from augury.report import to_fragment, to_html
 from augury.results.ranking import Ranking
@@ -172,9 +172,8 @@ def test_every_gallery_opens(opened: Open, kind: str) -> None:
 
 @pytest.mark.parametrize("make", [to_html, to_fragment])
 def test_a_class_that_is_markup_runs_nothing(opened: Open, make: Callable[[Ranking], str]) -> None:
-    rows = tuple(
-        make_row(spec, 0.02, per_class={"one": 0.05, EVIL: -0.03}) for spec in (EVIL, "invert")
-    )
+    each = {"one": with_interval(0.05), EVIL: with_interval(-0.03)}
+    rows = tuple(make_row(spec, 0.02, per_class=each) for spec in (EVIL, "invert"))
     ranking = make_ranking([EVIL, "invert"], ["one", EVIL])
     ranking = replace(ranking, rows=rows, features=EVIL, command=EVIL)
     ranking.dataset.update(name=EVIL, notes=[EVIL])

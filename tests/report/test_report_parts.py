@@ -168,7 +168,7 @@ def test_large_images_are_made_smaller() -> None:
     large = rng.integers(0, 256, (40, 8, 300, 200, 3), dtype=np.uint8)
     gallery = Gallery(large[:, 0], {"invert": large, "flips": large})
     drawn = strips(gallery)
-    size = sum(len(p.uri) for s in drawn.values() for strip in s for p in strip.versions)
+    size = sum(len(p.uri) for s in drawn.values() for strip in s for p in strip.views)
     assert size < 10e6
     first = drawn["invert"][0].original
     assert (first.width, first.height, first.pixelated) == (48, 72, False)
@@ -177,10 +177,10 @@ def test_large_images_are_made_smaller() -> None:
 def test_series_are_lines_on_a_common_scale() -> None:
     gallery = Gallery(np.zeros((1, 2, 500)), {"shift(0.1)": np.full((1, 3, 2, 500), 4.0)})
     (strip,) = strips(gallery)["shift(0.1)"]
-    assert len(strip.versions) == 3
+    assert len(strip.views) == 3
     assert len(strip.original.lines) == 2
     assert strip.original.lines[0].startswith("1.0,54.0 ")
-    assert strip.versions[0].lines[0].startswith("1.0,2.0 ")
+    assert strip.views[0].lines[0].startswith("1.0,2.0 ")
     assert len(strip.original.lines[0].split()) <= 132
     page = to_html(make_ranking(["shift(0.1)", "jitter(0.1)"], kind="series"))
     assert page.count("<polyline") == 2 * 3 * 5 * 2

@@ -11,11 +11,16 @@ from refusal import refused
 from report_rankings import make_ranking, make_row
 
 from augury.results.base import Result
-from augury.results.invariance import Cell, Profile
+from augury.results.invariance import InvarianceProfile, LayerInvariance
 from augury.results.ranking import Ranking
 
-PROFILE = Profile(
-    (Cell("conv1", "flips", 16, 0.1, 0.0, math.inf, None, None),), "net", {"name": "d"}, 4, 0, 1.0
+PROFILE = InvarianceProfile(
+    (LayerInvariance("conv1", "flips", 16, 0.1, 0.0, math.inf, None, None),),
+    "net",
+    {"name": "d"},
+    4,
+    0,
+    1.0,
 )
 
 
@@ -61,14 +66,14 @@ def test_damaged_fields_are_named() -> None:
         return Ranking.from_json(json.dumps({**good, **changes}))
 
     refused("schema 99|reads schema 1", read, schema=99)
-    refused("ranking.seed: expected int, got 'x'", read, seed="x")
-    refused("ranking.seed: expected int, got True", read, seed=True)
+    refused("ranking.seed: expected an integer, got 'x'", read, seed="x")
+    refused("ranking.seed: expected an integer, got True", read, seed=True)
     refused("ranking has a field 'extra'", read, extra=1)
     refused("ranking.baseline: expected an object, got 3", read, baseline=3)
     refused("ranking.baseline lacks the field 'low'", read, baseline={"score": 1, "high": 2})
     rows = [*good["rows"][:1], {**good["rows"][1], "per_class": {"a": "b"}}]
-    refused("ranking.rows[1].per_class['a']: expected float, got 'b'", read, rows=rows)
-    refused("ranking.rows: expected tuple", read, rows=None)
+    refused("ranking.rows[1].per_class['a']: expected a list, got 'b'", read, rows=rows)
+    refused("ranking.rows: expected a list", read, rows=None)
     del good["seconds"]
     refused("lacks the field 'seconds'", read)
 

@@ -50,7 +50,9 @@ def test_curves_are_drawn_with_the_safe_range():
     (drawing,) = draw_curves(ranking)
     assert [dot.label for dot in drawing.dots] == ["5", "30", "180"]
     assert drawing.dots[1].y < drawing.zero < drawing.dots[2].y
-    assert drawing.safe == drawing.dots[1].x
+    assert drawing.shaded is not None
+    assert drawing.shaded[0] == 0
+    assert drawing.dots[1].x < drawing.shaded[1] < drawing.dots[2].x
     page = ranking.to_html()
     assert "Safe up to rotation(30)" in page
     assert 'id="strength"' in page

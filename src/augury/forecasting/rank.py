@@ -205,12 +205,17 @@ def _fit(features: str | FeatureMap, data: Dataset, device: torch.device, seed: 
 
 def _row(candidate: Augmentation, found: Estimate, base: Estimate, data: Dataset) -> Row:
     gain = found.value - base.value
-    half = math.hypot(jackknife(gain, found.replicates - base.replicates).half, 1.96 * found.doubt)
+    sampling, doubt = jackknife(gain, found.replicates - base.replicates).half, 1.96 * found.doubt
+    half = math.hypot(sampling, doubt)
     low, high = gain - half, gain + half
     verdict = "helps" if low > 0 else "hurts" if high < 0 else "can't tell"
-    named: dict[str, float] = {}
+    named: dict[str, tuple[float, float, float]] = {}
     if data.classes is not None:
-        named = dict(zip(data.classes, (found.per_class - base.per_class).tolist(), strict=True))
+        gains = (found.per_class - base.per_class).tolist()
+        counts = data.y.bincount(minlength=len(data.classes)).tolist()
+        for name, of_class, n in zip(data.classes, gains, counts, strict=True):
+            reach = math.hypot(sampling * math.sqrt(len(data) / n), doubt)  # n of all examples
+            named[name] = (of_class, of_class - reach, of_class + reach)
     magnitude = candidate.magnitude if isinstance(candidate, Family) else None
     return Row(
         repr(candidate), found.value, gain, low, high, verdict, named,

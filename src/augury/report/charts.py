@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 _STYLES: dict[str, dict[str, Any]] = {
     "helps": {"color": "#1261a6", "fmt": "o"},
+    "probably helps": {"color": "#1261a6", "fmt": "o", "markerfacecolor": "white"},
     "can't tell": {"color": "#6b7480", "fmt": "o", "markerfacecolor": "white"},
+    "probably hurts": {"color": "#b3430c", "fmt": "D", "markerfacecolor": "white"},
     "hurts": {"color": "#b3430c", "fmt": "D"},
 }
 

@@ -1,7 +1,8 @@
-"""Strength curves: gain against the strength of a family, with the safe range marked."""
+"""Small curves: gain against the strength of a family, or against a part of the plan."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,20 @@ _WIDTH, _HEIGHT, _MARGIN = 260.0, 120.0, 12.0
 
 
 @dataclass(frozen=True)
+class Point:
+    """One setting: its gain, the interval, how it is shown and what is written under it."""
+
+    label: str
+    text: str
+    """The gain in words."""
+    gain: float
+    low: float
+    high: float
+    tone: str
+    title: str
+
+
+@dataclass(frozen=True)
 class Dot:
     """One setting on a curve, placed in the drawing."""
 
@@ -23,19 +38,22 @@ class Dot:
     bottom: float
     tone: str
     label: str
+    text: str
     title: str
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """One family's curve, ready to be drawn; settings stand at even distances."""
+    """One curve, ready to be drawn; settings stand at even distances."""
 
-    family: str
+    name: str
+    said: str
+    description: str
     width: float
     height: float
     zero: float
-    safe: float | None
-    said: str
+    shaded: tuple[float, float] | None
+    """From where to where the drawing is shaded."""
     dots: tuple[Dot, ...]
 
     @property
@@ -45,34 +63,86 @@ class Drawing:
 
 
 def strength_curves(ranking: Ranking, fewest: int = 3) -> tuple[Drawing, ...]:
-    """Draw the families that were tried at three strengths or more."""
+    """Draw the families that were tried at three strengths or more; the safe range is shaded."""
     unit = Unit.of(ranking)
     drawings = []
     for curve in ranking.curves(fewest):
-        low = min(0.0, *(row.low for row in curve.rows))
-        high = max(0.0, *(row.high for row in curve.rows))
-        scale = (_HEIGHT - 2 * _MARGIN) / ((high - low) or 1.0)
-
-        def place(value: float, high: float = high, scale: float = scale) -> float:
-            return _MARGIN + (high - value) * scale
-
-        step = (_WIDTH - 4 * _MARGIN) / (len(curve.rows) - 1)
-        dots = [
-            Dot(
-                2 * _MARGIN + k * step,
-                place(row.gain),
-                place(row.high),
-                place(row.low),
-                TONES[row.verdict],
+        points = [
+            Point(
                 row.augmentation[len(curve.family) + 1 : -1],
+                unit.signed(row.gain),
+                row.gain,
+                row.low,
+                row.high,
+                TONES[row.verdict],
                 f"{row.augmentation}: {unit.gain(row.gain)}, {unit.span(row.low, row.high)}",
             )
-            for k, row in enumerate(curve.rows)
+            for row in curve.rows
         ]
-        safe = curve.safe
-        said = "No setting is expected to gain."
-        if safe is not None:
-            said = f"Safe up to {safe.augmentation}: at least half of the best gain."
-        edge = None if safe is None else dots[curve.rows.index(safe)].x
-        drawings.append(Drawing(curve.family, _WIDTH, _HEIGHT, place(0.0), edge, said, tuple(dots)))
+        said, until = "No setting is expected to gain.", None
+        if curve.safe is not None:
+            said = f"Safe up to {curve.safe.augmentation}: at least half of the best gain."
+            until = curve.rows.index(curve.safe)
+        shaded = None if until is None else (None, until)
+        drawings.append(draw(curve.family, said, "gain against strength", points, shaded))
     return tuple(drawings)
+
+
+def trend_curves(ranking: Ranking) -> tuple[Drawing, ...]:
+    """Draw the leaders' gains against epochs and examples; what is planned is shaded."""
+    unit = Unit.of(ranking)
+    drawings = []
+    for trend in ranking.extrapolation:
+        points = []
+        ends = zip(trend.values, trend.gains, trend.lows, trend.highs, strict=True)
+        for value, gain, low, high in ends:
+            tone = "helps" if low > 0 else "hurts" if high < 0 else "unsure"
+            title = f"{value:,.0f} {trend.along}: {unit.gain(gain)}, {unit.span(low, high)}"
+            points.append(Point(f"{value:,.0f}", unit.signed(gain), gain, low, high, tone, title))
+        planned = ranking.plan.get(trend.along)
+        at = trend.values.index(planned) if planned in trend.values else None
+        said = f"Gain against {trend.along}."
+        if at is not None:
+            said = f"Gain against {trend.along}; planned: {planned:,}."
+        shaded = None if at is None else (at, at)
+        drawings.append(
+            draw(trend.augmentation, said, f"gain against {trend.along}", points, shaded)
+        )
+    return tuple(drawings)
+
+
+def draw(
+    name: str,
+    said: str,
+    what: str,
+    points: Sequence[Point],
+    shaded: tuple[int | None, int] | None,
+) -> Drawing:
+    """Place points on a drawing; shade from one point (None: the left edge) to another."""
+    low = min(0.0, *(point.low for point in points))
+    high = max(0.0, *(point.high for point in points))
+    scale = (_HEIGHT - 2 * _MARGIN) / ((high - low) or 1.0)
+
+    def place(value: float) -> float:
+        return _MARGIN + (high - value) * scale
+
+    step = (_WIDTH - 4 * _MARGIN) / max(len(points) - 1, 1)
+    dots = tuple(
+        Dot(
+            2 * _MARGIN + k * step,
+            place(point.gain),
+            place(point.high),
+            place(point.low),
+            point.tone,
+            point.label,
+            point.text,
+            point.title,
+        )
+        for k, point in enumerate(points)
+    )
+    span = None
+    if shaded is not None:
+        first, last = shaded
+        span = (0.0 if first is None else dots[first].x - _MARGIN, dots[last].x + _MARGIN)
+    text = f"{name}: {what}. {said}"
+    return Drawing(name, said, text, _WIDTH, _HEIGHT, place(0.0), span, dots)

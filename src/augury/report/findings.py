@@ -1,4 +1,4 @@
-"""What stands out in a ranking: each finding has a code, its evidence and an advice."""
+"""What stands out in a ranking: each finding has a code, its evidence and advice."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury._base.text import listed
+from augury.report.verdict import amount, at_ceiling, first_to_try
 from augury.report.words import Unit, count
 
 if TYPE_CHECKING:
@@ -17,6 +18,38 @@ if TYPE_CHECKING:
 SEVERITIES = ("warning", "notice", "info")
 
 _MOST = 6  # lines of evidence
+
+# What the data are warned of, by code: finding, severity, title, advice, whether it comes first.
+_WARNINGS = {
+    "few-examples": (
+        "A011",
+        "warning",
+        "Too few examples to rely on",
+        "Take the order as a suggestion, and collect more examples before you decide by it.",
+        True,
+    ),
+    "many-classes": (
+        "A012",
+        "warning",
+        "Too many classes for so few examples",
+        "Take the order as a suggestion; look at more examples, or at fewer classes.",
+        True,
+    ),
+    "unequal-classes": (
+        "A010",
+        "warning",
+        "The classes are unequal",
+        "Read the gains by class, and report balanced accuracy when you train.",
+        False,
+    ),
+    "few-in-class": (
+        "A013",
+        "notice",
+        "Some classes are very small",
+        "Their gains by class are the least certain: do not decide by them.",
+        False,
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -28,27 +61,43 @@ class Finding:
     title: str
     evidence: tuple[str, ...]
     advice: str
+    first: bool = False
+    """Whether the numbers mean little without it, so that it stands before them."""
 
 
 def find(ranking: Ranking) -> tuple[Finding, ...]:
-    """Look through a ranking; the gravest finding comes first."""
+    """Look through a ranking; the most serious finding comes first."""
     unit = Unit.of(ranking)
-    checks = (_hurt, _nothing, _unclear, _edge, _strength, _narrow, _single, _notes)
+    checks = (
+        _data, _ceiling, _hurt, _nothing, _unclear, _edge, _strength, _narrow, _single,
+        _notes,
+    )  # fmt: skip
     found = [finding for check in checks for finding in check(ranking, unit)]
     return tuple(sorted(found, key=lambda f: (SEVERITIES.index(f.severity), f.code)))
 
 
 def hurt_classes(row: Row) -> list[tuple[str, float]]:
-    """Give the classes that a helping candidate hurts, worst first.
-
-    The gain of a single class has no interval of its own; it counts as a loss once it lies below
-    zero by more than half the width of the candidate's interval.
-    """
-    if row.verdict != "helps":
+    """Return the classes that a candidate hurts though it helps on the whole, worst first."""
+    if row.verdict not in ("helps", "probably helps"):
         return []
-    margin = (row.high - row.low) / 2
-    lost = [(name, gain) for name, gain in row.per_class.items() if gain < -margin]
+    lost = [(name, gain) for name, (gain, _, high) in row.per_class.items() if high < 0]
     return sorted(lost, key=lambda pair: pair[1])
+
+
+def _data(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
+    for code, sentence in ranking.dataset.get("warnings") or ():
+        yield Finding(*_WARNINGS[code][:3], (sentence,), *_WARNINGS[code][3:])
+
+
+def _ceiling(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
+    if at_ceiling(ranking):
+        yield Finding(
+            "A009",
+            "notice",
+            "Nothing is left to gain",
+            ("every held-out example is classified correctly without augmentation",),
+            "Augment for what your examples lack and production will bring, and test on that.",
+        )
 
 
 def _hurt(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
@@ -56,7 +105,7 @@ def _hurt(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
     for row in ranking.rows:
         lost = [f"class {name} ({unit.signed(gain)})" for name, gain in hurt_classes(row)]
         if lost:
-            evidence.append(f"{row.augmentation} ({unit.signed(row.gain)}) hurts {listed(lost, 4)}")
+            evidence.append(f"{row.augmentation} ({unit.signed(row.gain)}) hurts {listed(lost)}")
     if evidence:
         number, said = len(evidence), "Helps on the whole, but hurts a class"
         if number > 1:
@@ -68,36 +117,50 @@ def _hurt(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
             "warning",
             said,
             tuple(evidence),
-            "Check these classes before you use the candidate on all: it may make one class look "
-            "like another. A single class has no interval of its own: a small loss may be chance.",
+            "Check these classes before you apply the candidate to all of them: it may make one "
+            "class look like another.",
         )
 
 
 def _nothing(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
-    if len(ranking.rows) > 1 and ranking.best() is None:
+    if len(ranking.rows) < 2 or ranking.best() is not None or at_ceiling(ranking):
+        return
+    chosen = first_to_try(ranking)
+    if chosen is None:
         yield Finding(
             "A002",
             "notice",
-            "No candidate is known to help",
-            (f"none of the {len(ranking.rows)} intervals lies above zero",),
-            "Train without augmentation, or try milder settings and other families.",
+            "No candidate is expected to help",
+            (f"none of {len(ranking.rows)} candidates gained",),
+            "Leave these out for now. Milder settings and other families may still help: try them "
+            "with --sweep.",
         )
+        return
+    leaders = [row for row in ranking.rows if row.gain > 0 and "hurts" not in row.verdict][:3]
+    yield Finding(
+        "A002",
+        "notice",
+        "No gain is certain",
+        tuple(f"{row.augmentation}: {amount(row, unit)}" for row in leaders),
+        f"Try {chosen.augmentation} first: train with it and without it on the same examples, and "
+        "keep it if it wins.",
+    )
 
 
 def _unclear(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
     unclear = [row for row in ranking.rows if row.verdict == "can't tell"]
-    if 2 * len(unclear) > len(ranking.rows):
+    if 2 * len(unclear) > len(ranking.rows) and not at_ceiling(ranking):
         reach = float(np.median([(row.high - row.low) / 2 for row in unclear]))
         yield Finding(
             "A003",
             "notice",
             "The intervals are wide",
             (
-                f"zero lies in {len(unclear)} of {count(len(ranking.rows), 'interval')}; "
-                f"a typical one reaches {unit.plain(reach)} to each side",
+                f"{len(unclear)} of {count(len(ranking.rows), 'candidate')} cannot be told apart "
+                f"from no augmentation; a typical interval is ±{unit.plain(reach)} {unit.name}",
             ),
-            "Most of an interval is how far real training strays from a brief trial: train the "
-            "leaders to be sure."
+            "Give the trial more time (a larger --budget) or more examples, or train the leaders: "
+            "part of the interval is how far real training strays from a brief trial."
             if ranking.score == "trial"
             else "Use more examples if you have them: four times as many halve the intervals.",
         )
@@ -116,9 +179,9 @@ def _edge(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
         yield Finding(
             "A004",
             "notice",
-            "The best setting lies at the edge of what was tried",
+            "The best setting is the strongest one tried",
             tuple(evidence),
-            "Try stronger settings as well: the best may lie beyond.",
+            "Try stronger settings too (--sweep): the best may lie beyond.",
         )
 
 
@@ -157,8 +220,8 @@ def _narrow(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
             "info",
             "The lead is narrow",
             (f"the interval of {best.augmentation} overlaps with that of {listed(names, 4)}",),
-            "Choose among them by what you know of the data, or use more examples. The intervals "
-            "are of the gain over no augmentation, so an overlap is only a rough sign.",
+            "Choose among them by what you know of the data, or combine them. The intervals are of "
+            "the gain over no augmentation, so an overlap is only a rough sign.",
         )
 
 
@@ -168,8 +231,8 @@ def _single(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
             "A007",
             "info",
             "Only one candidate",
-            (f"{ranking.rows[0].augmentation} was compared with no augmentation alone",),
-            "Rank several candidates, or none by name for the default ones, to see what is better.",
+            (f"{ranking.rows[0].augmentation} was compared only with no augmentation",),
+            "Rank several candidates, or leave -a out to rank the default ones.",
         )
 
 
@@ -179,7 +242,7 @@ def _notes(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
         yield Finding(
             "A008",
             "info",
-            "The data were changed on the way in",
+            "The data were changed when they were read",
             notes,
-            "Compare this ranking only with rankings of the same examples.",
+            "Compare this ranking only with others of the same examples.",
         )

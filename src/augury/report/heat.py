@@ -22,6 +22,7 @@ class Cell:
     title: str
     level: str
     flagged: bool
+    sure: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,11 @@ class HeatMap:
         return any(cell.flagged for _, cells in self.rows for cell in cells)
 
     @property
+    def sure(self) -> bool:
+        """Whether any cell is printed in bold."""
+        return any(cell.sure for _, cells in self.rows for cell in cells)
+
+    @property
     def levels(self) -> tuple[str, ...]:
         """The steps of colour, for a legend."""
         return LEVELS
@@ -52,31 +58,36 @@ def heat_map(
     values: np.ndarray,
     say: Callable[[float], str],
     flagged: Collection[tuple[int, int]] = (),
+    sure: Collection[tuple[int, int]] = (),
+    titles: Sequence[Sequence[str]] | None = None,
 ) -> HeatMap:
-    """Colour a matrix about zero; where there are too many columns, the most affected are kept."""
+    """Colour a matrix about zero; where there are too many columns, the most affected are kept.
+
+    Parameters
+    ----------
+    labels, columns, values
+        The names of rows and columns, and the matrix.
+    say
+        Writes a number.
+    flagged, sure
+        Cells, as (row, column), to be marked and to be printed in bold.
+    titles
+        What the pointer shows of each cell; its number by default.
+    """
     size = np.abs(np.where(np.isfinite(values), values, 0.0))
     order = np.argsort(-size.max(axis=0), kind="stable")
     kept = sorted(int(j) for j in order[:MOST_COLUMNS])
     end = float(np.quantile(size[:, kept], 0.98)) or float(size.max()) or 1.0
-    rows = tuple(
-        (
-            label,
-            tuple(
-                _cell(label, columns[j], float(values[i, j]), end, say, (i, j) in flagged)
-                for j in kept
-            ),
-        )
-        for i, label in enumerate(labels)
-    )
+    middle = len(LEVELS) // 2
+
+    def cell(i: int, j: int) -> Cell:
+        value = float(values[i, j])
+        known = math.isfinite(value)
+        step = round(max(-1.0, min(1.0, value / end)) * middle) if known else 0
+        text = say(value) if known else "–"
+        title = f"{labels[i]}, {columns[j]}: {text if titles is None else titles[i][j]}"
+        return Cell(text, title, LEVELS[middle + step], (i, j) in flagged, (i, j) in sure)
+
+    rows = tuple((label, tuple(cell(i, j) for j in kept)) for i, label in enumerate(labels))
     shown = tuple(columns[j] for j in kept)
     return HeatMap(shown, rows, (say(-end), say(end)), len(columns) - len(shown))
-
-
-def _cell(
-    label: str, column: str, value: float, end: float, say: Callable[[float], str], flagged: bool
-) -> Cell:
-    middle = len(LEVELS) // 2
-    known = math.isfinite(value)
-    step = round(max(-1.0, min(1.0, value / end)) * middle) if known else 0
-    text = say(value) if known else "–"
-    return Cell(text, f"{label}, {column}: {text}", LEVELS[middle + step], flagged)

@@ -101,20 +101,20 @@ def interval_chart(
 
 
 def _domain(intervals: Sequence[Interval]) -> tuple[float, float]:
-    """Give the ends of the axis.
+    """Return the ends of the axis.
 
     Great harm would press all that helps into one corner, so the lower end is cut where it would
     reach much further from zero than the upper one.
     """
     ends = [e for i in intervals for e in (i.low, i.high, i.value) if math.isfinite(e)]
     low, high = min([0.0, *ends]), max([0.0, *ends])
-    if any(i.tone == "helps" for i in intervals):
+    if any(i.tone in ("helps", "likely") for i in intervals):
         low = max(low, -_LOPSIDED * high)
     pad = 0.04 * (high - low) or 1.0
     return low - pad, high + pad
 
 
 def _step(width: float) -> float:
-    """Give a round step (1, 2 or 5 times a power of ten) that makes about seven ticks."""
+    """Return a round step (1, 2 or 5 times a power of ten) that makes about seven ticks."""
     power = 10.0 ** math.floor(math.log10(width / 7))
     return next(m * power for m in (1, 2, 5, 10) if m * power >= width / 7 * (1 - 1e-9))

@@ -6,23 +6,25 @@ import re
 from typing import TYPE_CHECKING
 
 from augury.report import findings, ranking, verdict
-from augury.report.words import INTERVAL, Unit
+from augury.report.words import INTERVAL, Unit, chance
 
 if TYPE_CHECKING:
-    from augury.results.ranking import Ranking
+    from augury.results.ranking import Ranking, Row
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|~$])")
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 def to_markdown(result: Ranking) -> str:
-    """Write a ranking as Markdown."""
+    """Return a ranking as Markdown."""
     lead, *rest = verdict.sentences(result)
-    caution = verdict.caution(result)
+    warned = [f for f in findings.find(result) if f.first]
+    said = [ranking.plan_words(result), result.trust]
     parts = [
         f"# {escape('Augmentations ranked on ' + str(result.dataset.get('name', 'the data')))}",
+        *(f"**{f.title}.** {escape('; '.join(f.evidence))}. {escape(f.advice)}" for f in warned),
         f"**{escape(lead)}** {escape(' '.join(rest))}".strip(),
-        *([escape(caution)] if caution else []),
+        *map(escape, filter(None, said)),
         "## Findings",
         _findings(result),
         "## By class",
@@ -81,7 +83,7 @@ def _classes(result: Ranking) -> str:
     rows = [
         [
             code(row.augmentation),
-            *(unit.signed(row.per_class[n]) if n in row.per_class else "–" for n in names),
+            *(_gain(row, n, unit) for n in names),
         ]
         for row in result.rows
         if row.per_class
@@ -89,10 +91,20 @@ def _classes(result: Ranking) -> str:
     return table(["candidate", *map(escape, names)], rows, right=len(names))
 
 
+def _gain(row: Row, name: str, unit: Unit) -> str:
+    """Write the gain of a class, in bold where its interval excludes zero."""
+    if name not in row.per_class:
+        return "–"
+    gain, low, high = row.per_class[name]
+    text = unit.signed(gain)
+    return f"**{text}**" if low > 0 or high < 0 else text
+
+
 def _rows(result: Ranking) -> str:
     if not result.rows:
         return "No candidate was given."
     unit = Unit.of(result)
+    known = any(row.probability is not None for row in result.rows)
     rows = [
         [
             str(rank),
@@ -100,13 +112,16 @@ def _rows(result: Ranking) -> str:
             row.verdict,
             unit.signed(row.gain),
             unit.span(row.low, row.high),
+            *([] if not known else ["–" if row.probability is None else chance(row.probability)]),
             unit.plain(row.score),
         ]
         for rank, row in enumerate(result.rows, 1)
     ]
-    rows.append(["", "no augmentation", "", "", "", unit.plain(result.baseline.score)])
-    header = ["rank", "candidate", "verdict", "gain", INTERVAL, escape(result.score)]
-    return table(header, rows, right=3)
+    empty = [""] * known
+    rows.append(["", "no augmentation", "", "", "", *empty, unit.plain(result.baseline.score)])
+    sure = ["likely to help"] * known
+    header = ["rank", "candidate", "verdict", "gain", INTERVAL, *sure, escape(result.score)]
+    return table(header, rows, right=3 + known)
 
 
 def _paste(result: Ranking) -> str:

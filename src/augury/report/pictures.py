@@ -33,28 +33,28 @@ class Picture:
 
 @dataclass(frozen=True)
 class Strip:
-    """An original beside its versions."""
+    """An original beside its views."""
 
     original: Picture
-    versions: tuple[Picture, ...]
+    views: tuple[Picture, ...]
 
 
 def strips(gallery: Gallery) -> Mapping[str, tuple[Strip, ...]]:
     """Draw each candidate's strips: one for each original."""
-    count = sum(v.shape[0] * (v.shape[1] + 1) for v in gallery.versions.values())
+    count = sum(v.shape[0] * (v.shape[1] + 1) for v in gallery.views.values())
     side = max(24, int((_PIXELS / max(count, 1)) ** 0.5))
     drawn = {}
-    for spec, versions in gallery.versions.items():
+    for spec, views in gallery.views.items():
         originals = gallery.originals
-        if originals.ndim == versions.ndim:  # with a versions' axis of its own
+        if originals.ndim == views.ndim:  # with an axis of views of its own
             originals = originals[:, 0]
-        draw = _traces if versions.ndim == 4 else _images
-        drawn[spec] = tuple(draw(o, v, side) for o, v in zip(originals, versions, strict=True))
+        draw = _traces if views.ndim == 4 else _images
+        drawn[spec] = tuple(draw(o, v, side) for o, v in zip(originals, views, strict=True))
     return drawn
 
 
-def _images(original: np.ndarray, versions: np.ndarray, side: int) -> Strip:
-    return Strip(image(original, side), tuple(image(version, side) for version in versions))
+def _images(original: np.ndarray, views: np.ndarray, side: int) -> Strip:
+    return Strip(image(original, side), tuple(image(view, side) for view in views))
 
 
 def image(pixels: np.ndarray, side: int = 256) -> Picture:
@@ -79,15 +79,15 @@ def image(pixels: np.ndarray, side: int = 256) -> Picture:
     return Picture(*shown, uri=uri, pixelated=scale > 1)
 
 
-def _traces(original: np.ndarray, versions: np.ndarray, _side: int) -> Strip:
-    everything = np.concatenate([original.ravel(), versions.ravel()])
+def _traces(original: np.ndarray, views: np.ndarray, _side: int) -> Strip:
+    everything = np.concatenate([original.ravel(), views.ravel()])
     finite = everything[np.isfinite(everything)]
     low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
-    return Strip(trace(original, low, high), tuple(trace(v, low, high) for v in versions))
+    return Strip(trace(original, low, high), tuple(trace(v, low, high) for v in views))
 
 
 def trace(series: np.ndarray, low: float, high: float) -> Picture:
-    """Draw a series (channels × length) as one line a channel, between two common ends."""
+    """Draw a series (channels × length) as one line per channel, between two common ends."""
     length = series.shape[-1]
     index = np.unique(np.linspace(0, length - 1, min(length, _POINTS)).round().astype(int))
     x = 1 + (_WIDTH - 2) * index / max(length - 1, 1)

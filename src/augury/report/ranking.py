@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from augury._base.text import listed
 from augury.report import findings, verdict
-from augury.report.curves import strength_curves
+from augury.report.curves import strength_curves, trend_curves
 from augury.report.heat import HeatMap, heat_map
 from augury.report.intervals import Chart, Interval, interval_chart
 from augury.report.page import asset, render, render_page
 from augury.report.pictures import Strip, strips
-from augury.report.words import INTERVAL, TONES, Unit, count, duration
+from augury.report.words import INTERVAL, TONES, Unit, chance, count, duration
 
 if TYPE_CHECKING:
     from augury.results.ranking import Ranking, Row
 
 
 def to_html(ranking: Ranking) -> str:
-    """Write a ranking as one self-contained page."""
+    """Return a ranking as one self-contained page."""
     name = str(ranking.dataset.get("name", "the data"))
     stem = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") or "data"
     return render_page(
@@ -33,6 +34,7 @@ def to_html(ranking: Ranking) -> str:
         **_shared(ranking),
         findings=findings.find(ranking),
         curves=strength_curves(ranking),
+        trends=trend_curves(ranking),
         gallery=_gallery(ranking),
         no_gallery=no_gallery(ranking),
         heat=_heat(ranking),
@@ -44,7 +46,7 @@ def to_html(ranking: Ranking) -> str:
 
 
 def to_fragment(ranking: Ranking) -> str:
-    """Write the verdict, the chart and the table for a notebook; no script, styles of its own."""
+    """Return the verdict, the chart and the table for a notebook, without a script."""
     return render("fragment.html", style=asset("parts.css"), **_shared(ranking))
 
 
@@ -53,10 +55,13 @@ def _shared(ranking: Ranking) -> dict[str, Any]:
     return {
         "lead": text[0],
         "rest": text[1:],
-        "caution": verdict.caution(ranking),
+        "caution": ranking.trust,
+        "warnings": [f for f in findings.find(ranking) if f.first],
+        "plan": plan_words(ranking),
         "tally": verdict.tally(ranking),
         "tones": TONES,
         "interval": INTERVAL,
+        "chance": chance,
         "chart": _chart(ranking) if ranking.rows else None,
         "rows": ranking.rows,
         "baseline": ranking.baseline,
@@ -98,10 +103,10 @@ def _gallery(ranking: Ranking) -> list[tuple[Row, tuple[Strip, ...]]]:
 
 
 def no_gallery(ranking: Ranking) -> str:
-    """Say why there are no pictures; empty where there are some."""
+    """Return why there are no pictures; empty where there are some."""
     if ranking.dataset.get("kind") == "vector":
         return "Rows of a table have no pictures."
-    if ranking.gallery is None or not ranking.gallery.versions:
+    if ranking.gallery is None or not ranking.gallery.views:
         return "No pictures came with this ranking; its JSON does not hold them."
     return ""
 
@@ -111,14 +116,30 @@ def _heat(ranking: Ranking) -> HeatMap | None:
         return None
     unit, names = Unit.of(ranking), class_names(ranking)
     rows = [row for row in ranking.rows if row.per_class]
-    values = np.array([[row.per_class.get(name, np.nan) for name in names] for row in rows])
+    unknown = (np.nan,) * 3
+    values = np.array([[row.per_class.get(name, unknown)[0] for name in names] for row in rows])
     column = {name: j for j, name in enumerate(names)}
     flagged = {(i, column[n]) for i, row in enumerate(rows) for n, _ in findings.hurt_classes(row)}
-    return heat_map([row.augmentation for row in rows], names, values, unit.signed, flagged)
+    sure = {
+        (i, column[name])
+        for i, row in enumerate(rows)
+        for name, (_, low, high) in row.per_class.items()
+        if low > 0 or high < 0
+    }
+    titles = [[_class_words(row, name, unit) for name in names] for row in rows]
+    labels = [row.augmentation for row in rows]
+    return heat_map(labels, names, values, unit.signed, flagged, sure, titles)
+
+
+def _class_words(row: Row, name: str, unit: Unit) -> str:
+    if name not in row.per_class:
+        return "unknown"
+    gain, low, high = row.per_class[name]
+    return f"{unit.signed(gain)} ({unit.span(low, high)})"
 
 
 def class_names(ranking: Ranking) -> list[str]:
-    """Give the classes in the order of the data, then any that only the gains know."""
+    """Return the classes in the order of the data, then any that only the gains know."""
     known = [str(name) for name in ranking.dataset.get("classes") or ()]
     seen = {name for row in ranking.rows for name in row.per_class}
     ordered = [name for name in known if name in seen]
@@ -126,7 +147,7 @@ def class_names(ranking: Ranking) -> list[str]:
 
 
 def no_classes(ranking: Ranking) -> str:
-    """Say why there is no effect by class; empty where there is one."""
+    """Return why there are no gains by class; empty where there are some."""
     if any(row.per_class for row in ranking.rows):
         return ""
     if ranking.dataset.get("classes") is None:
@@ -134,35 +155,57 @@ def no_classes(ranking: Ranking) -> str:
     return "No gains by class came with this ranking."
 
 
+def plan_words(ranking: Ranking) -> str:
+    """Return the training that the forecast is for, in a sentence; empty where none is known."""
+    plan = ranking.plan
+    parts = []
+    if "epochs" in plan:
+        parts.append(count(plan["epochs"], "epoch"))
+    if "examples" in plan:
+        parts.append(f"on {count(plan['examples'], 'example')}")
+    if plan.get("side"):
+        parts.append(f"at {plan['side']} pixels")
+    if plan.get("network"):
+        parts.append(f"with {plan['network']}")
+    if not parts:
+        return ""
+    assumed = plan.get("assumed") or ()
+    text = f"The gains are for training for {' '.join(parts)}"
+    return text + (f" ({listed(list(assumed), 9)} assumed)." if assumed else ".")
+
+
 def paste(ranking: Ranking) -> list[tuple[str, str]]:
-    """Give what a reader may want to copy, each with its name."""
+    """Return what a reader may want to copy, each with its name."""
     lines = []
-    best = ranking.best()
-    if best is not None:
-        imports = ", imports=True" if "sampled(" in best.augmentation else ""
-        spec = json.dumps(best.augmentation, ensure_ascii=False)
-        lines.append(("The best candidate, as a spec", best.augmentation))
+    chosen = verdict.first_to_try(ranking)
+    if chosen is not None:
+        imports = ", imports=True" if "sampled(" in chosen.augmentation else ""
+        spec = json.dumps(chosen.augmentation, ensure_ascii=False)
+        surely = chosen.verdict == "helps"
+        lines.append(
+            ("The best candidate" if surely else "The candidate to try first", chosen.augmentation)
+        )
         lines.append(("The same in Python", f"augury.parse({spec}{imports})"))
     if ranking.command:
-        lines.append(("The command to repeat this ranking", ranking.command))
+        lines.append(("The command that repeats this ranking", ranking.command))
     return lines
 
 
 def not_pasted(ranking: Ranking) -> list[str]:
-    """Say what there is not to copy, and why."""
+    """Return what there is not to copy, and why."""
     missing = []
-    if ranking.best() is None:
-        missing.append("No candidate is known to help, so there is none to copy.")
+    if verdict.first_to_try(ranking) is None:
+        missing.append("No candidate is expected to help, so there is none to copy.")
     if not ranking.command:
         missing.append(
-            "The ranking was made in Python: repeat it by augury.rank on the same data with "
-            f"score={ranking.score!r}, versions={ranking.versions} and seed={ranking.seed}."
+            "The ranking was made in Python: repeat it with augury.rank on the same data and "
+            f"score={ranking.score!r}, n_views={ranking.versions}, seed={ranking.seed}."
         )
     return missing
 
 
 def facts(ranking: Ranking) -> list[tuple[str, str]]:
-    """Give how the ranking was computed, name and value."""
+    """Return how the ranking was computed, as names and values."""
     data, unit = ranking.dataset, Unit.of(ranking)
     base = ranking.baseline
     classes = data.get("classes")
@@ -179,10 +222,21 @@ def facts(ranking: Ranking) -> list[tuple[str, str]]:
             f"{unit.plain(base.score)} {unit.name} "
             f"({INTERVAL} {unit.plain(base.low)} to {unit.plain(base.high)})",
         ),
-        ("Versions of each example", f"{ranking.versions:,}"),
+        ("Views of each example", f"{ranking.versions:,}"),
         ("Seed", str(ranking.seed)),
+        *_effort(ranking),
         ("Time", duration(ranking.seconds)),
         ("Command", ranking.command or "none: made in Python"),
     ]
     notes = [str(note) for note in data.get("notes") or ()]
-    return [*entries, ("Notes", "; ".join(notes) or "none: the data were used as they came")]
+    return [*entries, ("Notes", "; ".join(notes) or "none: the data were used as they are")]
+
+
+def _effort(ranking: Ranking) -> list[tuple[str, str]]:
+    """Return what the trial did, in one entry."""
+    said = ", ".join(f"{name} {_plain(value)}" for name, value in ranking.effort.items())
+    return [("Effort", said)] if said else []
+
+
+def _plain(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)

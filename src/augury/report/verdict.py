@@ -5,69 +5,104 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from augury.report.words import INTERVAL, VERDICTS, Unit
+from augury.report.words import INTERVAL, VERDICTS, Unit, chance
 
 if TYPE_CHECKING:
     from augury.results.ranking import Ranking, Row
 
-_APART = "be told apart from no augmentation"
-
-
-def caution(ranking: Ranking) -> str:
-    """Say how far the score can be trusted; empty where nothing is known."""
-    return ranking.trust
+_PLURAL = {
+    "helps": "help",
+    "probably helps": "probably help",
+    "can't tell": "cannot be told apart from no augmentation",
+    "probably hurts": "probably hurt",
+    "hurts": "hurt",
+}
+_SINGULAR = {**{word: word for word in VERDICTS}, "can't tell": _PLURAL["can't tell"]}
+_CEILING = 99.95  # an accuracy in per cent that is printed as 100.0
 
 
 def tally(ranking: Ranking) -> dict[str, int]:
-    """Count the candidates of each verdict."""
+    """Count the candidates of each verdict that occurs, best first."""
     found = Counter(row.verdict for row in ranking.rows)
-    return {verdict: found[verdict] for verdict in VERDICTS}
+    return {verdict: found[verdict] for verdict in VERDICTS if found[verdict]}
+
+
+def at_ceiling(ranking: Ranking) -> bool:
+    """Whether every held-out example is right without augmentation."""
+    return (
+        ranking.score == "trial"
+        and ranking.dataset.get("classes") is not None
+        and ranking.baseline.score >= _CEILING
+    )
+
+
+def first_to_try(ranking: Ranking) -> Row | None:
+    """Return the candidate to try first: the surest to help, else the highest gain above zero."""
+    best = ranking.best()
+    if best is not None or not ranking.rows:
+        return best
+    likely = next((row for row in ranking.rows if row.verdict == "probably helps"), None)
+    first = ranking.rows[0]
+    return likely or (first if first.gain > 0 and first.verdict == "can't tell" else None)
 
 
 def sentences(ranking: Ranking) -> list[str]:
-    """Say the verdict, the most important sentence first."""
+    """Return the verdict, the most important sentence first."""
     unit, name = Unit.of(ranking), ranking.dataset.get("name", "the data")
     if not ranking.rows:
         return [f"Nothing was ranked on {name}: no candidate was given."]
+    if at_ceiling(ranking):
+        return [
+            f"Nothing is left to gain on {name}: every held-out example is classified correctly "
+            "without augmentation.",
+            "Augmentation may still protect a network from changes that these examples do not "
+            "show, which this ranking cannot measure.",
+        ]
     if len(ranking.rows) == 1:
         return [_single(ranking.rows[0], unit, name), "It was the only candidate."]
-    best, first = ranking.best(), ranking.rows[0]
-    if best is None:
-        lead = [f"No candidate is known to help on {name}."]
-        if first.verdict != "hurts":
-            lead.append(f"The highest is {first.augmentation}: {_amount(first, unit)}.")
-    elif best is first:
-        lead = [f"{best.augmentation} helps most on {name}: {_amount(best, unit)}."]
-    else:
-        lead = [
-            f"{best.augmentation} leads those known to help on {name}: {_amount(best, unit)}.",
-            f"{first.augmentation} came out higher ({unit.signed(first.gain)}), "
-            "but its interval includes zero.",
-        ]
-    return [*lead, _counts(ranking)]
+    return [*_lead(ranking, unit, name), _counts(ranking)]
 
 
-def _amount(row: Row, unit: Unit) -> str:
-    return f"{unit.gain(row.gain)} ({INTERVAL} {unit.span(row.low, row.high)})"
+def _lead(ranking: Ranking, unit: Unit, name: str) -> list[str]:
+    chosen, first = first_to_try(ranking), ranking.rows[0]
+    if chosen is None:
+        lead = [f"No candidate is expected to help on {name}."]
+        if first.verdict in ("can't tell", "probably hurts"):
+            lead.append(f"The least harmful is {first.augmentation}: {amount(first, unit)}.")
+        return lead
+    said = f"{amount(chosen, unit)}."
+    if chosen.verdict == "probably helps":
+        return [f"Try {chosen.augmentation} first on {name}: it probably helps, {said}"]
+    if chosen.verdict == "can't tell":
+        return [f"No gain is certain on {name}; try {chosen.augmentation} first: {said}"]
+    if chosen is first:
+        return [f"{chosen.augmentation} helps most on {name}: {said}"]
+    return [
+        f"{chosen.augmentation} leads the candidates known to help on {name}: {said}",
+        f"{first.augmentation} came out higher ({unit.signed(first.gain)}), but less surely.",
+    ]
+
+
+def amount(row: Row, unit: Unit) -> str:
+    """Write a gain with its interval and, where it is known, the probability that it is one."""
+    sure = "" if row.probability is None else f"; {chance(row.probability)} likely to help"
+    return f"{unit.gain(row.gain)} ({INTERVAL} {unit.span(row.low, row.high)}{sure})"
 
 
 def _single(row: Row, unit: Unit, name: str) -> str:
-    said = f"cannot {_APART}" if row.verdict == "can't tell" else row.verdict
-    return f"{row.augmentation} {said} on {name}: {_amount(row, unit)}."
+    return f"{row.augmentation} {_SINGULAR[row.verdict]} on {name}: {amount(row, unit)}."
 
 
 def _counts(ranking: Ranking) -> str:
-    """Say how many candidates help, hurt and cannot be told; what is zero is left out."""
+    """Return how many candidates have each verdict; those that none has are left out."""
     found, total = tally(ranking), len(ranking.rows)
-    order = [(v, found[v]) for v in ("helps", "hurts", "can't tell") if found[v]]
-    if len(order) == 1:
-        verdict = order[0][0]
+    if len(found) == 1:
+        (verdict,) = found
         if verdict == "can't tell":
-            return f"None of the {total} candidates can {_APART}."
-        return f"All {total} candidates {verdict[:-1]}."
+            return f"None of the {total} candidates can be told apart from no augmentation."
+        return f"All {total} candidates {_PLURAL[verdict]}."
     parts = []
-    for verdict, number in order:
-        subject = f"{number} of {total} candidates" if not parts else str(number)
-        verb = verdict if number == 1 else verdict.removesuffix("s")
-        parts.append(f"{subject} {f'cannot {_APART}' if verdict == VERDICTS[1] else verb}")
+    for verdict, number in found.items():
+        subject = str(number) if parts else f"{number} of {total} candidates"
+        parts.append(f"{subject} {(_SINGULAR if number == 1 else _PLURAL)[verdict]}")
     return ", ".join(parts) + "."

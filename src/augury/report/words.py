@@ -1,4 +1,4 @@
-"""How numbers are said: the unit of a score, and how many digits are worth printing."""
+"""How numbers are written: the unit of a score, and how many digits are worth printing."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from augury.results.ranking import Ranking
 
 
-VERDICTS = ("helps", "can't tell", "hurts")
+VERDICTS: tuple[str, ...] = ("helps", "probably helps", "can't tell", "probably hurts", "hurts")
 
-TONES = {"helps": "helps", "can't tell": "unsure", "hurts": "hurts"}
+TONES: dict[str, str] = dict(
+    zip(VERDICTS, ("helps", "likely", "unsure", "doubtful", "hurts"), strict=True)
+)
 """The style name of each verdict, for classes in the page."""
 
 INTERVAL = "95\u00a0% interval"
@@ -68,15 +70,23 @@ class Unit:
 
 
 def _unit(score: str) -> tuple[str, int, int]:
-    """Give a score's unit in words, with the fewest and the most digits to print."""
+    """Return the unit of a score, with the fewest and the most digits to print."""
     if score == "trial":
         return "points", 1, 3
     return score.replace("-", " "), 3, 6
 
 
+def chance(probability: float) -> str:
+    """Write a probability: ``82 %``, ``over 99 %``, ``under 1 %``."""
+    if probability > 0.99:
+        return "over 99\u00a0%"
+    return "under 1\u00a0%" if probability < 0.01 else f"{100 * probability:.0f}\u00a0%"
+
+
 def count(number: int, noun: str) -> str:
-    """Write a count: ``1 candidate``, ``5,000 examples``."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+    """Write a count: ``1 candidate``, ``5,000 examples``, ``2 classes``."""
+    plural = "" if number == 1 else "es" if noun.endswith("s") else "s"
+    return f"{number:,} {noun}{plural}"
 
 
 def duration(seconds: float) -> str:

@@ -16,6 +16,15 @@ from augury._base.errors import AuguryError
 T = TypeVar("T")
 
 _ODD = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}  # JSON has no such numbers
+_WORDS = {
+    float: "a number",
+    int: "an integer",
+    str: "text",
+    bool: "true or false",
+    tuple: "a list",
+    list: "a list",
+    dict: "an object",
+}
 
 
 def to_plain(value: Any) -> Any:
@@ -68,7 +77,7 @@ def _build(wanted: Any, value: Any, where: str) -> Any:
         return float(value)
     if isinstance(origin or wanted, type) and type(value) is (origin or wanted):
         return value
-    return _refuse(where, getattr(wanted, "__name__", str(wanted)), value)
+    return _refuse(where, _WORDS.get(origin or wanted, str(wanted)), value)
 
 
 def _first_that_fits(choices: tuple[Any, ...], value: Any, where: str) -> Any:

@@ -1,4 +1,4 @@
-"""What a ranking found: plain, frozen, and able to become a table, JSON, a figure or a page."""
+"""What a ranking found: candidates, their gains and how they were judged."""
 
 from __future__ import annotations
 
@@ -25,14 +25,16 @@ class Row:
     low: float
     high: float
     verdict: str
-    per_class: dict[str, float] = field(default_factory=dict)
-    """The gain of each class, by name; empty where the target is real-valued."""
+    per_class: dict[str, tuple[float, float, float]] = field(default_factory=dict)
+    """The gain of each class with the ends of its 95 % interval; empty for a real target."""
     family: str = ""
     """The family of a plain augmentation that has a strength; empty for others."""
     magnitude: float | None = None
     """How strong the setting is within its family: larger is stronger."""
     strongest: bool = False
     """Whether the family has no stronger setting."""
+    probability: float | None = None
+    """That the candidate helps; None where the score does not know."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +47,28 @@ class Baseline:
 
 
 @dataclass(frozen=True)
-class Gallery:
-    """Pictures for people: a few originals and some of their versions.
+class Trend:
+    """The expected gain of one candidate against one part of the plan, all else kept."""
 
-    Images are uint8 of shape ``(originals, versions, height, width, 3)``; series are floats of
-    shape ``(originals, versions, channels, length)``. The originals themselves have one version.
+    augmentation: str
+    along: str
+    """What changes: ``"epochs"`` or ``"examples"``."""
+    values: tuple[float, ...]
+    gains: tuple[float, ...]
+    lows: tuple[float, ...]
+    highs: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Pictures for people: a few originals and some of their views.
+
+    Images are uint8 of shape ``(originals, views, height, width, 3)``; series are floats of shape
+    ``(originals, views, channels, length)``. The originals themselves have one view.
     """
 
     originals: np.ndarray
-    versions: dict[str, np.ndarray]
+    views: dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -65,7 +80,7 @@ class Ranking(Result):
     rows: tuple[Row, ...]
     baseline: Baseline
     dataset: dict[str, Any]
-    """name, kind, examples, shape (a list), classes (names, or None) and notes."""
+    """name, kind, examples, shape (a list), classes and counts (lists, or None) and notes."""
     score: str
     features: str
     seed: int
@@ -74,12 +89,18 @@ class Ranking(Result):
     command: str = ""
     trust: str = ""
     """How far the score can be relied on for this kind of data, in a sentence."""
+    plan: dict[str, Any] = field(default_factory=dict)
+    """The training that the forecast is for: epochs, examples, side, network, and `assumed`."""
+    effort: dict[str, Any] = field(default_factory=dict)
+    """What was done to find out, such as steps, examples and repeats of the trial."""
+    extrapolation: tuple[Trend, ...] = ()
+    """How the leaders' gains change with the plan."""
     gallery: Gallery | None = field(
         default=None, repr=False, compare=False, metadata={"json": False}
     )
 
     def best(self) -> Row | None:
-        """Give the leading candidate that helps; None if none is known to."""
+        """Return the leading candidate that helps; None if none is known to."""
         return next((row for row in self.rows if row.verdict == "helps"), None)
 
     def curves(self, fewest: int = 2) -> list[StrengthCurve]:

@@ -18,6 +18,7 @@ _HOME = {
     "AuguryError": "augury._base.errors",
     "Augmentation": "augury.augmentations",
     "Sampled": "augury.augmentations",
+    "TransformedDataset": "augury.augmentations",
     "parse": "augury.augmentations",
     "Dataset": "augury.data",
     "as_dataset": "augury.data",
@@ -47,7 +48,7 @@ _HOME = {
 if TYPE_CHECKING:
     from augury._base.errors import AuguryError
     from augury._base.rng import Rng
-    from augury.augmentations import Augmentation, Sampled, parse
+    from augury.augmentations import Augmentation, Sampled, TransformedDataset, parse
     from augury.data import Dataset, as_dataset, load
     from augury.features import FeatureMap, Flatten, FourierFeatures
     from augury.features.orbit import Orbit
@@ -89,6 +90,7 @@ __all__ = [
     "Rng",
     "Sampled",
     "TangentPropagation",
+    "TransformedDataset",
     "__version__",
     "as_dataset",
     "load",

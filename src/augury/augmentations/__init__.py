@@ -1,6 +1,7 @@
 """T: probability distributions over maps of an input to itself."""
 
 from augury.augmentations.base import Augmentation, Family, Nodes, Params
+from augury.augmentations.callable import Transform, TransformedDataset
 from augury.augmentations.chain import Chain
 from augury.augmentations.colour import (
     autocontrast,
@@ -53,6 +54,8 @@ __all__ = [
     "Power",
     "Sampled",
     "Then",
+    "Transform",
+    "TransformedDataset",
     "autocontrast",
     "blur",
     "brightness",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -13,6 +13,9 @@ from torch import Tensor
 
 from augury._base.errors import AuguryError
 from augury._base.rng import Rng
+
+if TYPE_CHECKING:
+    from augury.augmentations.callable import Transform
 
 Params = Any
 """A tensor, or nested tuples of tensors, each with leading shape (n, b), or (n, 1) if shared."""
@@ -36,7 +39,8 @@ class Augmentation(ABC):
     result has shape ``(n, b, *shape)``.
     """
 
-    kinds: ClassVar[frozenset[str]] = frozenset(KINDS.values())
+    kinds: frozenset[str] = frozenset(KINDS.values())
+    """The kinds of data that it works on."""
 
     linear: bool = False
     """Whether `apply` is linear in its input, so that it has an adjoint."""
@@ -75,6 +79,22 @@ class Augmentation(ABC):
             return self.views(x, n, rng), torch.full((n,), 1.0 / n, dtype=x.dtype, device=x.device)
         params = to_device(rule.params, x.device)
         return self.apply(x.unsqueeze(0), params), rule.weights.to(x)
+
+    def __call__(self, image: Any) -> Any:
+        """Return one view of an image: a PIL image, an array or a tensor, single or batched.
+
+        This is the one place that reads torch's default generator, for a seed, so that an
+        augmentation can stand wherever a transform is expected; `transform` takes a seed instead.
+        """
+        from augury.augmentations.callable import call
+
+        return call(self, image)
+
+    def transform(self, seed: int = 0, kind: str | None = None) -> Transform:
+        """Return a callable with a seed, picklable and safe in `DataLoader` workers."""
+        from augury.augmentations.callable import Transform
+
+        return Transform(self, seed, kind)
 
     def adjoint(self, w: Tensor, params: Params) -> Tensor:
         """Apply the transpose of each shared map to w: ``(m, *shape)`` to ``(n, m, *shape)``.

@@ -63,7 +63,7 @@ class Chain(_Composite):
                 f"a chain's rates may sum to {MOST_STEPS} at most, the mean number of steps of a "
                 f"view, and these sum to {self.beta:g}"
             )
-        object.__setattr__(self, "linear", all(part.linear for part in self.parts))
+        self._combine(lambda sizes: None)  # walks of every length: never finite
 
     @property
     def beta(self) -> float:

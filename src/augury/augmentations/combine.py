@@ -24,11 +24,12 @@ MOST_REPEATS = 64
 class _Composite(Augmentation):
     parts: tuple[Augmentation, ...]
 
-    def _combine(self, sizes: Callable[[list[int]], int]) -> None:
+    def _combine(self, sizes: Callable[[list[int]], int | None]) -> None:
         """Find what the parts make together: linear if all are, finite if all are."""
         object.__setattr__(self, "linear", all(part.linear for part in self.parts))
         known = [part.size for part in self.parts if part.size is not None]
         object.__setattr__(self, "size", sizes(known) if len(known) == len(self.parts) else None)
+        object.__setattr__(self, "kinds", frozenset.intersection(*(p.kinds for p in self.parts)))
 
     def check(self, shape: tuple[int, ...]) -> None:
         for part in self.parts:

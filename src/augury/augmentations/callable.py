@@ -1,0 +1,234 @@
+"""Augmentations as callables: on PIL images, NumPy arrays and tensors, one or a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+from torch.utils.data import Dataset, get_worker_info
+
+from augury._base.errors import AuguryError
+from augury._base.rng import Rng
+from augury.augmentations.base import KINDS, Augmentation
+
+_DIMENSIONS = {kind: size for size, kind in KINDS.items()}
+
+
+class Transform:
+    """An augmentation with a seed: a picklable callable that is safe in `DataLoader` workers.
+
+    With an index, a draw is a function of (seed, epoch, index) alone: any number of workers, any
+    batch size and any order give the same views. Without one, the calls of a process are counted,
+    and the count takes the place of the index; in a worker, the seed that the `DataLoader` gave it
+    is mixed in, so that no two workers draw alike.
+
+    Parameters
+    ----------
+    augmentation
+        An augmentation.
+    seed
+        Any integer.
+    kind
+        ``"image"``, ``"series"`` or ``"vector"``; by default the first of them that the
+        augmentation works on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from augury.augmentations import rotation
+    >>> transform = rotation(15).transform(seed=0)
+    >>> image = np.zeros((32, 32, 3), dtype=np.uint8)
+    >>> transform(image, index=7).shape
+    (32, 32, 3)
+    """
+
+    def __init__(self, augmentation: Augmentation, seed: int = 0, kind: str | None = None) -> None:
+        self.augmentation, self.seed = augmentation, seed
+        self.kind = _kind_of(augmentation, kind)
+        self._count = 0
+        # shared memory, so that workers that live for several epochs see the epoch that is set
+        self._epoch = torch.zeros((), dtype=torch.int64).share_memory_()
+
+    @property
+    def epoch(self) -> int:
+        """The number of the epoch, which every draw depends on."""
+        return int(self._epoch)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Draw anew for another epoch, in all workers."""
+        self._epoch.fill_(epoch)
+        self._count = 0
+
+    def __call__(self, image: Any, index: int | Sequence[int] | Tensor | None = None) -> Any:
+        """Return one view of an image, or of each image of a batch or a list, in the type it has.
+
+        Parameters
+        ----------
+        image
+            A PIL image (mode L or RGB); an array of height × width, height × width × channels or
+            a batch of these; a tensor of height × width, channels × height × width or a batch of
+            these. Integers are 8-bit levels; floats lie in [0, 1].
+        index
+            The position of the image in the data, or the positions of the images of a batch.
+        """
+        worker = None if index is not None else get_worker_info()
+
+        def rng(size: int, device: torch.device) -> Rng:
+            if index is None:
+                at = torch.arange(self._count, self._count + size, device=device)
+                self._count += size
+            else:
+                at = torch.as_tensor(index, device=device).reshape(-1)
+                if len(at) != size:
+                    raise AuguryError(f"expected {size} indices for {size} images, got {len(at)}")
+            drawn = Rng(self.seed, at).child(self.epoch)
+            return drawn if worker is None else drawn.child(worker.seed & 0x7FFF_FFFF)
+
+        if isinstance(image, list | tuple):
+            at = [None] * len(image) if index is None else torch.as_tensor(index).reshape(-1)
+            if len(at) != len(image):
+                raise AuguryError(f"expected {len(image)} indices, got {len(at)}")
+            return [self(one, i) for one, i in zip(image, at, strict=True)]
+        return _view(self.augmentation, image, self.kind, rng)
+
+    def __repr__(self) -> str:
+        return f"Transform({self.augmentation}, seed={self.seed})"
+
+
+class TransformedDataset(Dataset):
+    """A dataset whose images are augmented, each by its index: the same with any workers.
+
+    Parameters
+    ----------
+    dataset
+        A map-style dataset of images, of tuples that begin with an image, or of dictionaries.
+    augmentation
+        An augmentation or a spec.
+    seed
+        Any integer.
+    key
+        Where the image is in a dictionary.
+
+    Notes
+    -----
+    Call `set_epoch` before each epoch, as with `DistributedSampler`; otherwise every epoch sees
+    the same views.
+    """
+
+    def __init__(
+        self, dataset: Any, augmentation: Augmentation | str, seed: int = 0, key: str = "image"
+    ) -> None:
+        from augury.augmentations.spec import parse
+
+        self.dataset, self.key = dataset, key
+        self.transform = parse(augmentation).transform(seed)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Draw anew for another epoch, in all workers."""
+        self.transform.set_epoch(epoch)
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, index: int) -> Any:
+        index = range(len(self))[index]  # counted from the end where it is negative
+        sample = self.dataset[index]
+        if isinstance(sample, Mapping):
+            if self.key not in sample:
+                raise AuguryError(
+                    f"expected an image under {self.key!r}, and the sample has "
+                    f"{', '.join(map(repr, sample))}; name it with key="
+                )
+            return {**sample, self.key: self.transform(sample[self.key], index)}
+        if isinstance(sample, tuple | list):
+            return (self.transform(sample[0], index), *sample[1:])
+        return self.transform(sample, index)
+
+
+def call(augmentation: Augmentation, image: Any) -> Any:
+    """Return one view, with a seed drawn from torch's default generator."""
+    if isinstance(image, list | tuple):
+        return [call(augmentation, one) for one in image]
+    seed = int(torch.randint(2**62, ()))
+    return _view(
+        augmentation,
+        image,
+        _kind_of(augmentation, None),
+        lambda size, device: Rng(seed, torch.arange(size, device=device)),
+    )
+
+
+def _kind_of(augmentation: Augmentation, kind: str | None) -> str:
+    kinds = [k for k in KINDS.values() if k in augmentation.kinds]
+    if not kinds:
+        raise AuguryError(f"{augmentation} works on no data: its parts are for different kinds")
+    if kind is not None and kind not in kinds:
+        raise AuguryError(f"{augmentation} works on {' or '.join(kinds)} data, not on {kind!r}")
+    return kind or kinds[0]
+
+
+def _view(
+    augmentation: Augmentation, image: Any, kind: str, rng: Callable[[int, torch.device], Rng]
+) -> Any:
+    if isinstance(image, Image.Image):
+        if image.mode not in ("L", "RGB"):
+            raise AuguryError(
+                f"expected a PIL image of mode L or RGB, got mode {image.mode}; "
+                "convert it first: image.convert('RGB')"
+            )
+        view = _view(augmentation, np.asarray(image), "image", rng)
+        return Image.fromarray(view)
+    if isinstance(image, np.ndarray):
+        # a copy, since the array may be read-only
+        tensor, last = torch.from_numpy(np.array(image)), kind == "image" and image.ndim > 2
+        view = _view_tensor(augmentation, tensor.movedim(-1, -3) if last else tensor, kind, rng)
+        return (view.movedim(-3, -1) if last else view).contiguous().numpy()
+    if isinstance(image, Tensor):
+        return _view_tensor(augmentation, image, kind, rng).as_subclass(type(image))
+    raise AuguryError(
+        f"expected a PIL image, a NumPy array or a tensor, got {type(image).__name__}"
+    )
+
+
+def _view_tensor(
+    augmentation: Augmentation, image: Tensor, kind: str, rng: Callable[[int, torch.device], Rng]
+) -> Tensor:
+    """Augment a tensor, channels first: with or without batch, with or without channels."""
+    x = _as_floats(image, kind)
+    whole = _DIMENSIONS[kind]
+    if kind == "image" and x.dim() == 2:
+        x = x.unsqueeze(0)
+    if x.dim() not in (whole, whole + 1):
+        raise AuguryError(
+            f"expected one {kind} or a batch of them, got an array of shape {tuple(image.shape)}"
+        )
+    single = x.dim() == whole
+    batch = x.unsqueeze(0) if single else x
+    view = augmentation.views(batch, 1, rng(len(batch), batch.device))[0]
+    return _as_before(view.reshape(image.shape), image.dtype)
+
+
+def _as_floats(image: Tensor, kind: str) -> Tensor:
+    if image.dtype == torch.uint8 and kind == "image":
+        return image.to(torch.float32) / 255
+    if not image.is_floating_point():
+        expected = "8-bit integers or floats" if kind == "image" else "floats"
+        raise AuguryError(f"expected {expected}, got {str(image.dtype).removeprefix('torch.')}")
+    if kind == "image" and image.numel():
+        low, high = (float(v) for v in image.aminmax())
+        if low < -0.5 or high > 1.5:  # a little beyond comes from interpolation
+            raise AuguryError(
+                f"expected pixels in [0, 1], got values from {low:.3g} to {high:.3g}; augment "
+                "before normalising, and divide 8-bit levels by 255"
+            )
+    return image if image.dtype == torch.float64 else image.to(torch.float32)
+
+
+def _as_before(view: Tensor, dtype: torch.dtype) -> Tensor:
+    if dtype == torch.uint8:
+        return (view * 255).round_().clamp_(0, 255).to(dtype)
+    return view.to(dtype)

@@ -49,6 +49,7 @@ COMPOSITES = [
     0.3 * quarter_turns() | 0.7 * (translation(0.1) >> shear(5)),
     rotation(5) ** 3,
     noise(0.1) | identity(),
+    0.5 * noise(0.1) | 0.5 * identity(),
     brightness(0.3, clip=False) >> contrast(0.2, clip=False),
 ]
 ALL = [family() for family in FAMILIES.values()] + COMPOSITES

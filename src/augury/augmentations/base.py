@@ -110,6 +110,22 @@ class Augmentation(ABC):
         (result,) = torch.autograd.grad(out, at, w.expand_as(out))
         return result
 
+    def at_scale(self, factor: float) -> Augmentation:
+        """Return what to apply to images that were shrunk by a factor before they are augmented.
+
+        The views then look like those of the whole images, shrunk after they were augmented. What
+        is measured in pixels (blur, sharpness, the grid of `elastic`, the translations of
+        `trivial_augment`) is scaled; what is measured in sides, angles or grey levels stays.
+        `noise` and `jpeg` stay as they are too: shrinking would average them away, and the
+        network that is planned for whole images will see them.
+        """
+        if not 0 < factor <= 1:
+            raise AuguryError(f"at_scale({factor}): expected new side / old side, in (0, 1]")
+        return self._scaled(factor)
+
+    def _scaled(self, factor: float) -> Augmentation:
+        return self
+
     def check(self, shape: tuple[int, ...]) -> None:
         """Raise if inputs of this shape cannot be transformed."""
         kind = KINDS.get(len(shape), f"{len(shape)}-dimensional array")

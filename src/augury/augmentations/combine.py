@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Callable
@@ -34,6 +35,10 @@ class _Composite(Augmentation):
     def check(self, shape: tuple[int, ...]) -> None:
         for part in self.parts:
             part.check(shape)
+
+    def _scaled(self, factor: float) -> Augmentation:
+        parts = tuple(part.at_scale(factor) for part in self.parts)
+        return dataclasses.replace(self, parts=parts)  # type: ignore[type-var]  # composites are dataclasses
 
     def _draw_parts(self, n: int, rng: Rng) -> tuple[Params, ...]:
         return tuple(part.draw(n, rng.child(k)) for k, part in enumerate(self.parts))
@@ -97,6 +102,9 @@ class Power(_Composite):
 
     def apply(self, x: Tensor, params: Params) -> Tensor:
         return Then(self.parts).apply(x, params)
+
+    def _scaled(self, factor: float) -> Augmentation:
+        return Power(self.base.at_scale(factor), self.times)
 
     def __repr__(self) -> str:
         return f"{bracket(self.base, Then, Mixture, Power)} ** {self.times}"
@@ -184,7 +192,7 @@ class Mixture(_Composite):
         return route(x, self.parts, [params])
 
     def __repr__(self) -> str:
-        if len(set(self.weights)) == 1:
+        if set(self.weights) == {1}:
             return " | ".join(repr(part) for part in self.parts)
         return " | ".join(
             f"{number(w)}*{bracket(part, Then, Mixture)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import torch
 import torch.nn.functional as F
@@ -185,15 +185,20 @@ class resized_crop(Affine):
 
 @dataclass(frozen=True, repr=False)
 class elastic(Family):
-    """A smooth random displacement: normal with sd `strength` half-sides on a grid of side/4."""
+    """A smooth random displacement: normal with sd `strength` half-sides every `cell` pixels."""
 
     ladder = ((0.02,), (0.05,), (0.1,), (0.2,))
     kinds = frozenset({"image"})
     linear = True
     strength: float = 0.05
+    cell: float = field(default=4.0, kw_only=True)
 
     def __post_init__(self) -> None:
         require("elastic", 0 < self.strength <= 1, "a strength in (0, 1]", self.strength)
+        require("elastic", self.cell >= 0.25, "a cell of at least 0.25 pixels", self.cell)
+
+    def _scaled(self, factor: float) -> elastic:
+        return replace(self, cell=max(self.cell * factor, 0.25))
 
     def draw(self, n: int, rng: Rng) -> Tensor:
         return rng.key(n)  # the field is made from the key where it is needed
@@ -201,7 +206,7 @@ class elastic(Family):
     def apply(self, x: Tensor, params: Tensor) -> Tensor:
         height, width = x.shape[-2:]
         n, b = params.shape[0], x.shape[1]
-        coarse = (max(2, height // 4), max(2, width // 4))
+        coarse = [max(2, int(side // self.cell)) for side in (height, width)]
         keys = params.expand(n, b).flatten()
         field = normal_from(keys, 2 * coarse[0] * coarse[1]).unflatten(-1, (2, *coarse))
         field = F.interpolate(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
@@ -33,6 +33,9 @@ class blur(Family):
     def nodes(self, n: int) -> Nodes:
         return gauss_legendre(n, self.low, self.high)
 
+    def _scaled(self, factor: float) -> blur:
+        return blur(self.low * factor, self.high * factor)
+
     def apply(self, x: Tensor, params: Tensor) -> Tensor:
         sigma = along(params, x)
         rows, columns = (_gaussian(side, sigma) for side in x.shape[-2:])
@@ -54,6 +57,10 @@ class sharpness(Blend):
     """
 
     strength: float = 0.5
+
+    def _scaled(self, factor: float) -> sharpness:
+        # the distance to the smoothed copy is a second derivative, in pixels squared
+        return replace(self, strength=self.strength * factor**2)
 
     def plainer(self, x: Tensor) -> Tensor:
         if min(x.shape[-2:]) < 3:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -114,6 +114,9 @@ class trivial_augment(Recipe):
     def __post_init__(self) -> None:
         super().__post_init__()
         require("trivial_augment", self.pixels > 0, "pixels over 0", self.pixels)
+
+    def _scaled(self, factor: float) -> trivial_augment:
+        return replace(self, pixels=self.pixels * factor)
 
     def levels(self) -> dict[str, Tensor]:
         return _levels(shear=0.99, translation=self.pixels, degrees=135, blend=0.99, bits=6)

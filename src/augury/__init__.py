@@ -20,6 +20,7 @@ _HOME = {
     "Sampled": "augury.augmentations",
     "TransformedDataset": "augury.augmentations",
     "parse": "augury.augmentations",
+    "export": "augury.adapters",
     "Dataset": "augury.data",
     "as_dataset": "augury.data",
     "load": "augury.data",
@@ -48,6 +49,7 @@ _HOME = {
 if TYPE_CHECKING:
     from augury._base.errors import AuguryError
     from augury._base.rng import Rng
+    from augury.adapters import export
     from augury.augmentations import Augmentation, Sampled, TransformedDataset, parse
     from augury.data import Dataset, as_dataset, load
     from augury.features import FeatureMap, Flatten, FourierFeatures
@@ -93,6 +95,7 @@ __all__ = [
     "TransformedDataset",
     "__version__",
     "as_dataset",
+    "export",
     "load",
     "load_network",
     "measure_invariance",

@@ -135,6 +135,12 @@ class Augmentation(ABC):
                 f"(each example has shape {shape}); choose an augmentation for {kind} data"
             )
 
+    def to(self, library: str, image_shape: tuple[int, ...] | None = None) -> str:
+        """Return this augmentation as code of another library: see `augury.export`."""
+        from augury import export
+
+        return export(self, to=library, image_shape=image_shape)
+
     def __rshift__(self, then: Augmentation) -> Augmentation:
         from augury.augmentations.combine import Then
 

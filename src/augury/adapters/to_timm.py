@@ -1,0 +1,87 @@
+"""Pipelines for timm: PIL images in and out, timm's own operations where it has them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from augury import __version__
+from augury import augmentations as ours
+from augury.adapters.code import Call, call, write_module
+from augury.adapters.to_torchvision import Torchvision
+from augury.adapters.walk import Translation
+
+ROUNDED = "timm works on 8-bit PIL images"
+
+
+def _operation(name: str, magnitude: float, p: float = 1.0) -> list[Call]:
+    """Return timm's operation, its magnitude (10 is its usual maximum) drawn evenly from 0."""
+    return [call("operation", name, magnitude=magnitude, p=p, needs=["operation"])]
+
+
+def _enhance(name: str, strength: float) -> list[Call] | None:
+    """Return an operation whose factor is drawn from 1 ± strength; timm keeps it over 0.1."""
+    return _operation(f"{name}Increasing", strength / 0.09) if strength <= 0.9 else None
+
+
+class Timm(Torchvision):
+    """Images of PIL; what timm lacks is torchvision's, or a function, on a tensor in between."""
+
+    name = "timm"
+    own: ClassVar = {
+        ours.rotation: Translation(
+            lambda a, shape: _operation("Rotate", a.degrees / 3), 0.0045, ROUNDED
+        ),
+        ours.translation: Translation(
+            lambda a, shape: [
+                step
+                for name in ("TranslateXRel", "TranslateYRel")
+                for step in _operation(name, a.fraction / 0.045)
+            ],
+            0.0030,
+            ROUNDED,
+        ),
+        ours.brightness: Translation(
+            lambda a, shape: _enhance("Brightness", a.strength) if a.clip else None, 0.0018, ROUNDED
+        ),
+        ours.contrast: Translation(
+            lambda a, shape: _enhance("Contrast", a.strength) if a.clip else None, 0.0042, ROUNDED
+        ),
+        ours.solarize: Translation(
+            lambda a, shape: _operation("SolarizeIncreasing", 10 * (1 - a.threshold))
+        ),
+        ours.saturation: Translation(
+            lambda a, shape: _enhance("Color", a.strength) if a.clip else None, 0.0018, ROUNDED
+        ),
+        ours.sharpness: Translation(
+            lambda a, shape: _enhance("Sharpness", a.strength) if a.clip else None, 0.0013, ROUNDED
+        ),
+        ours.autocontrast: Translation(
+            lambda a, shape: _operation("AutoContrast", 0.0, a.probability)
+        ),
+        ours.equalize: Translation(lambda a, shape: _operation("Equalize", 0.0, a.probability)),
+        ours.invert: Translation(lambda a, shape: _operation("Invert", 0.0, 0.5)),
+    }
+
+    def translate(self, family: ours.Augmentation) -> tuple[Translation | None, list[Call] | None]:
+        entry = self.own.get(type(family))
+        steps = None if entry is None else entry.steps(family, self.shape)
+        if steps is not None:
+            return entry, steps
+        entry, steps = super().translate(family)
+        return entry, None if steps is None else [self._on_tensor(step) for step in steps]
+
+    def augury(self, spec: str) -> Call:
+        return self._on_tensor(super().augury(spec))
+
+    def _on_tensor(self, step: Call) -> Call:
+        inner = step.args[0] if step.name == "v2.Lambda" else step
+        return call("OnTensor", inner, needs=["OnTensor"])
+
+    def write(self, augmentation: ours.Augmentation) -> str:
+        return write_module(
+            f"{augmentation}, written by augury {__version__} for timm.\n"
+            "Takes and returns a PIL image: put it before the tensor conversion, for instance "
+            "with transform.transforms.insert(0, augment).",
+            call("v2.Compose", self.steps(augmentation) or [call("v2.Identity")]),
+            "tensors",
+        )

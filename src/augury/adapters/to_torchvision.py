@@ -1,0 +1,190 @@
+"""Pipelines for torchvision's transforms v2."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from augury import __version__
+from augury import augmentations as ours
+from augury.adapters.code import Call, Name, call, function, write_module
+from augury.adapters.walk import Dialect, Shape, Translation, shares
+
+BILINEAR = Name("v2.InterpolationMode.BILINEAR")
+
+EDGE = "the image's edge is blended otherwise"
+REFLECTS = "the border is reflected instead of left out"
+LUMA = "about the mean of the luma instead of that of all channels"
+WHOLE_PIXELS = "moves by whole pixels"
+
+
+def blur_kernel(high: float, shape: Shape) -> int | None:
+    """Return an odd kernel of three standard deviations each way; None if the image is smaller."""
+    size = 2 * math.ceil(3 * high) + 1
+    return None if shape is not None and size // 2 >= min(shape[-2:]) else size
+
+
+def copied(name: str, **options: float) -> list[Call]:
+    """Return a step that applies a function which is copied into the code."""
+    return [call("v2.Lambda", function(name, **options))]
+
+
+def _blur(a: ours.blur, shape: Shape) -> list[Call] | None:
+    size = blur_kernel(a.high, shape)
+    return (
+        None if size is None else [call("v2.GaussianBlur", kernel_size=size, sigma=(a.low, a.high))]
+    )
+
+
+def _jitter(**options: float) -> list[Call]:
+    ranges: dict[str, Any] = {
+        name: (1 - strength, 1 + strength) for name, strength in options.items()
+    }
+    return [call("v2.ColorJitter", **ranges)]
+
+
+def _affine(**options: Any) -> list[Call]:
+    return [call("v2.RandomAffine", **{"degrees": 0, **options}, interpolation=BILINEAR)]
+
+
+def _resized_crop(a: ours.resized_crop, shape: Shape) -> list[Call]:
+    if shape is None:
+        return copied("resized_crop", area=a.area)
+    options: dict[str, Any] = {
+        "size": shape[-2:],
+        "scale": (a.area, 1.0),
+        "ratio": (shape[-1] / shape[-2],) * 2,
+    }
+    return [call("v2.RandomResizedCrop", **options)]
+
+
+def _quarter_turns(a: ours.quarter_turns, shape: Shape) -> list[Call]:
+    turns = [call("v2.RandomRotation", degrees=(d, d)) for d in (90, 180, 270)]
+    return [call("v2.RandomChoice", [call("v2.Identity"), *turns], p=[0.25] * 4)]
+
+
+def _trivial_augment(a: ours.trivial_augment, shape: Shape) -> list[Call] | None:
+    if a.pixels != 32:  # torchvision's longest translation
+        return None
+    step = call("v2.TrivialAugmentWide", num_magnitude_bins=31, interpolation=BILINEAR, fill=0)
+    return [step] * a.operations
+
+
+def _rand_augment(a: ours.rand_augment, shape: Shape) -> list[Call]:
+    options: dict[str, Any] = {"num_ops": a.operations, "magnitude": a.level}
+    options |= {"num_magnitude_bins": 31, "interpolation": BILINEAR, "fill": 0}
+    return [call("v2.RandAugment", **options)]
+
+
+class Torchvision(Dialect):
+    """Images as float tensors ``(channels, height, width)`` in [0, 1]."""
+
+    name = "torchvision"
+    table: ClassVar = {
+        ours.rotation: Translation(
+            lambda a, shape: [
+                call("v2.RandomRotation", degrees=(-a.degrees, a.degrees), interpolation=BILINEAR)
+            ],
+            0.0019,
+            EDGE,
+        ),
+        ours.shear: Translation(
+            lambda a, shape: _affine(shear=(-a.degrees, a.degrees)), 0.0010, EDGE
+        ),
+        ours.scaling: Translation(lambda a, shape: _affine(scale=(a.low, a.high)), 0.0018, EDGE),
+        ours.translation: Translation(
+            lambda a, shape: _affine(translate=(a.fraction, a.fraction)), 0.0155, WHOLE_PIXELS
+        ),
+        ours.resized_crop: Translation(_resized_crop, 0.0004, "crops at whole pixels"),
+        ours.elastic: Translation(lambda a, shape: copied("elastic", strength=a.strength)),
+        ours.horizontal_flip: Translation(
+            lambda a, shape: [call("v2.RandomHorizontalFlip", p=0.5)]
+        ),
+        ours.vertical_flip: Translation(lambda a, shape: [call("v2.RandomVerticalFlip", p=0.5)]),
+        ours.flips: Translation(
+            lambda a, shape: [
+                call("v2.RandomHorizontalFlip", p=0.5),
+                call("v2.RandomVerticalFlip", p=0.5),
+            ]
+        ),
+        ours.quarter_turns: Translation(_quarter_turns),
+        ours.pixel_shifts: Translation(lambda a, shape: copied("pixel_shifts")),
+        ours.blur: Translation(_blur, 0.0005, REFLECTS),
+        ours.brightness: Translation(
+            lambda a, shape: _jitter(brightness=a.strength) if a.clip else None
+        ),
+        ours.contrast: Translation(
+            lambda a, shape: _jitter(contrast=a.strength) if a.clip else None, 0.0035, LUMA
+        ),
+        ours.noise: Translation(
+            lambda a, shape: [call("v2.GaussianNoise", mean=0.0, sigma=a.sd, clip=True)]
+        ),
+        ours.cutout: Translation(lambda a, shape: copied("cutout", fraction=a.fraction)),
+        ours.invert: Translation(lambda a, shape: [call("v2.RandomInvert", p=0.5)]),
+        ours.solarize: Translation(lambda a, shape: copied("solarize", threshold=a.threshold)),
+        ours.posterize: Translation(lambda a, shape: copied("posterize", bits=a.bits)),
+        ours.saturation: Translation(
+            lambda a, shape: _jitter(saturation=a.strength) if a.clip else None
+        ),
+        ours.hue: Translation(
+            lambda a, shape: [call("v2.ColorJitter", hue=(-a.fraction, a.fraction))]
+        ),
+        ours.grayscale: Translation(lambda a, shape: [call("v2.RandomGrayscale", p=a.probability)]),
+        ours.sharpness: Translation(
+            lambda a, shape: copied("sharpness", strength=a.strength) if a.clip else None
+        ),
+        ours.gamma: Translation(lambda a, shape: copied("gamma", strength=a.strength)),
+        ours.autocontrast: Translation(
+            lambda a, shape: [call("v2.RandomAutocontrast", p=a.probability)]
+        ),
+        ours.equalize: Translation(lambda a, shape: [call("v2.RandomEqualize", p=a.probability)]),
+        ours.perspective: Translation(
+            lambda a, shape: [
+                call(
+                    "v2.RandomPerspective",
+                    distortion_scale=a.distortion,
+                    interpolation=BILINEAR,
+                    p=1.0,
+                )
+            ],
+            0.0080,
+            "corners move by whole pixels, and the edge is blended otherwise",
+        ),
+        ours.erasing: Translation(lambda a, shape: copied("erasing", fraction=a.fraction)),
+        ours.jpeg: Translation(lambda a, shape: copied("jpeg", quality=a.quality)),
+        ours.trivial_augment: Translation(_trivial_augment, 0.0005, EDGE),
+        ours.rand_augment: Translation(_rand_augment, 0.0005, EDGE),
+        ours.jitter: Translation(lambda a, shape: copied("jitter", sd=a.sd)),
+    }
+
+    def augury(self, spec: str) -> Call:
+        return call("v2.Lambda", call("Augury", spec, needs=["Augury"]))
+
+    def together(self, steps: list[Call]) -> Call:
+        if not steps:
+            return call("v2.Identity")
+        return steps[0] if len(steps) == 1 else call("v2.Compose", steps)
+
+    def with_probability(self, steps: list[Call], p: float) -> Call:
+        return call("v2.RandomApply", steps, p=p)
+
+    def choice(self, branches: list[Call], weights: Sequence[float], p: float) -> Call:
+        if p < 1:
+            branches, weights = [call("v2.Identity"), *branches], [1 - p, *(p * w for w in weights)]
+        return call("v2.RandomChoice", branches, p=shares(weights))
+
+    def chain(self, branches: list[Call], rates: Sequence[float]) -> Call:
+        return call("v2.Lambda", call("Chain", branches, rates=list(rates), needs=["Chain"]))
+
+    def write(self, augmentation: ours.Augmentation) -> str:
+        start = [
+            call("v2.ToImage"),
+            call("v2.ToDtype", Name("torch.float32"), scale=True),
+        ]
+        return write_module(
+            f"{augmentation}, written by augury {__version__} for torchvision (transforms v2).\n"
+            "Takes a PIL image, an array or a tensor; returns a float tensor in [0, 1].",
+            call("v2.Compose", [*start, *self.steps(augmentation)]),
+            "tensors",
+        )

@@ -1,0 +1,145 @@
+"""Exported code: runs as pasted, is formatted, keeps the shape, and bad input is one line."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+
+import albumentations as A
+import numpy as np
+import pytest
+import torch
+from observed import load, run
+
+import augury
+from augury.adapters.export import FORMATS
+from augury.augmentations import FAMILIES, parse, vertical_flip
+
+IMAGES = ("torchvision", "kornia", "albumentations", "timm")
+POLICY = (
+    "rotation(15) >> (0.5*identity | 0.3*cutout(0.3) | 0.2*(elastic >> flips)) >> solarize ** 2 "
+    ">> chain(blur(0.1,2):2, invert:1) >> (0.25*identity | 0.75*brightness(0.3)) >> "
+    "(0.4*identity | 0.6*noise(0.05))"
+)
+COLOURS = ("saturation", "hue", "grayscale")
+IMAGE_FAMILIES = [name for name, family in FAMILIES.items() if "image" in family.kinds]
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("library", IMAGES)
+def test_every_family_runs_and_keeps_shape_and_type(library, channels):
+    image = torch.rand(channels, 16, 24)
+    for name in [*IMAGE_FAMILIES, POLICY]:
+        if name == "quarter_turns":
+            continue  # for square images
+        for shape in (None, (channels, 16, 24)):
+            if (library, channels, shape) == ("kornia", 1, None) and name in COLOURS:
+                continue  # kornia's own raises without colours; with the shape, augury's is used
+            augment = load(augury.export(name, to=library, image_shape=shape))["augment"]
+            out = run(library, augment, image)
+            assert out.shape == image.shape, name
+            assert out.dtype == image.dtype, name
+            assert torch.isfinite(out).all(), name
+
+
+def test_whole_numbers_stay_whole_in_albumentations():
+    image = np.random.default_rng(0).integers(256, size=(16, 16, 3), dtype=np.uint8)
+    augment = load(augury.export(POLICY, to="albumentations"))["augment"]
+    assert augment(image=image)["image"].dtype == np.uint8
+
+
+@pytest.mark.parametrize("library", [*IMAGES, "augury"])
+def test_code_is_formatted(library, tmp_path):
+    for k, name in enumerate([*IMAGE_FAMILIES, POLICY, f"({POLICY}) ** 2 | identity"]):
+        code = augury.export(name, to=library, image_shape=(3, 32, 32))
+        (tmp_path / f"{library}_{k}.py").write_text(code, encoding="utf-8")
+    ruff = [sys.executable, "-m", "ruff"]
+    subprocess.run([*ruff, "format", "--isolated", "--check", "."], check=True, cwd=tmp_path)
+    select = ["--isolated", "--select", "F,I", "."]
+    subprocess.run([*ruff, "check", *select], check=True, cwd=tmp_path)
+
+
+@pytest.mark.parametrize("library", ["kornia", "albumentations"])
+def test_probabilities_are_always_written(library):
+    code = augury.export(POLICY, to=library)
+    calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
+    steps = [node for node in calls if ast.unparse(node.func).startswith(("K.", "A."))]
+    without = {
+        ast.unparse(node.func)
+        for node in steps
+        if "p" not in {keyword.arg for keyword in node.keywords}
+    }
+    assert len(steps) > 5
+    assert without <= {"K.AugmentationSequential", "K.ImageSequential"}
+
+
+def test_a_family_without_a_translation_is_written_as_a_call_to_augury(monkeypatch):
+    for library in IMAGES:
+        table = {k: v for k, v in FORMATS[library].table.items() if k is not vertical_flip}
+        monkeypatch.setattr(FORMATS[library], "table", table)
+    image = torch.rand(3, 8, 8)
+    for library in IMAGES:
+        code = augury.export("vertical_flip", to=library)
+        assert "augury.parse" in code
+        augment = load(code)["augment"]
+        outs = [run(library, augment, image) for _ in range(40)]
+        for like in (image, image.flip(-2)):
+            assert any(float((out - like).abs().mean()) < 3e-3 for out in outs)
+
+
+def test_json_is_what_albumentations_loads():
+    spec = "rotation(15) >> (0.5*identity | 0.3*blur(0.5,2.0) | 0.2*flips) >> brightness(0.3)"
+    loaded = A.from_dict(json.loads(augury.export(spec, to="albumentations-json")))
+    made = load(augury.export(spec, to="albumentations"))["augment"]
+    assert str(loaded) == str(made)
+
+
+def test_ultralytics_switches_off_what_is_not_in_the_policy():
+    yaml = pytest.importorskip("yaml")
+    text = augury.export(
+        "rotation(10) >> (0.5*identity | 0.5*horizontal_flip) >> elastic(0.1)", to="ultralytics"
+    )
+    settings = yaml.safe_load(text)
+    assert settings.pop("degrees") == 10
+    assert settings.pop("fliplr") == 0.25
+    assert settings.pop("auto_augment") is None
+    assert set(settings.values()) == {0.0}
+    assert "NOT TRANSLATED: elastic(0.1)" in text
+    assert "fliplr=0.25" in text
+
+
+def test_an_augmentation_exports_itself():
+    rotated = parse("rotation(15)")
+    assert rotated.to("kornia") == augury.export("rotation(15)", to="kornia")
+
+
+BAD = [
+    ("rotation", "torchvison", "no format is called 'torchvison'; did you mean torchvision?"),
+    ("shift(0.1)", "torchvision", "torchvision takes images, and shift(0.1) is for series"),
+    ("rotation(15)", "audiomentations", "audiomentations takes series, and rotation(15) is for"),
+    ("elastic", "albumentations-json", "JSON cannot hold a function"),
+    ("elastic", "ultralytics", "ultralytics has no setting for elastic(0.05)"),
+    ("rotaton", "kornia", "did you mean rotation"),
+]
+
+
+@pytest.mark.parametrize(("spec", "to", "message"), BAD)
+def test_bad_input_is_one_line(spec, to, message):
+    with pytest.raises(augury.AuguryError) as caught:
+        augury.export(spec, to=to)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 32, 32, 3), ("a", 2), (3.5, 2, 2)])
+def test_bad_shapes(shape):
+    with pytest.raises(augury.AuguryError, match="image_shape is"):
+        augury.export("rotation", to="torchvision", image_shape=shape)
+
+
+def test_a_function_of_the_users_cannot_be_exported():
+    own = augury.Sampled(lambda image: image)
+    with pytest.raises(augury.AuguryError, match="cannot be exported"):
+        augury.export(parse("rotation") >> own, to="torchvision")

@@ -8,6 +8,7 @@ import typer
 
 from augury import __version__
 from augury.cli.augmentations import augmentations
+from augury.cli.export import export
 from augury.cli.fit import fit
 from augury.cli.invariance import invariance
 from augury.cli.predict import predict
@@ -19,7 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (rank, augmentations, invariance, fit, predict, reproduce):
+for command in (rank, augmentations, export, invariance, fit, predict, reproduce):
     app.command()(command)
 
 

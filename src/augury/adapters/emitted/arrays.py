@@ -90,10 +90,9 @@ def perspective(image, rng, distortion):
     signs = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
     moved = signs * (1 - rng.uniform(0, distortion, size=(4, 2)))
     half = np.array([width / 2, height / 2])
-    corners = [
-        (points * half + half - 0.5).astype(np.float32) for points in (signs, moved)
-    ]
-    matrix = cv2.getPerspectiveTransform(*corners)
+    before = (signs * half + half - 0.5).astype(np.float32)
+    after = (moved * half + half - 0.5).astype(np.float32)
+    matrix = cv2.getPerspectiveTransform(before, after)
     return cv2.warpPerspective(image, matrix, (width, height)).reshape(image.shape)
 
 

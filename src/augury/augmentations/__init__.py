@@ -32,7 +32,21 @@ from augury.augmentations.geometry import (
 from augury.augmentations.pixels import blur, cutout, erasing, noise, sharpness
 from augury.augmentations.recipes import rand_augment, trivial_augment
 from augury.augmentations.sampled import Sampled
-from augury.augmentations.signals import feature_dropout, jitter, shift
+from augury.augmentations.series import (
+    channel_dropout,
+    drift,
+    frequency_mask,
+    magnitude_warp,
+    permutation,
+    shift,
+    sign_flip,
+    time_flip,
+    time_mask,
+    time_warp,
+    window_slice,
+    window_warp,
+)
+from augury.augmentations.signals import feature_dropout, jitter
 from augury.augmentations.spec import parse, signature
 from augury.augmentations.symmetries import (
     flips,
@@ -59,14 +73,17 @@ __all__ = [
     "autocontrast",
     "blur",
     "brightness",
+    "channel_dropout",
     "contrast",
     "cutout",
     "default_augmentations",
+    "drift",
     "elastic",
     "equalize",
     "erasing",
     "feature_dropout",
     "flips",
+    "frequency_mask",
     "gamma",
     "grayscale",
     "horizontal_flip",
@@ -75,8 +92,10 @@ __all__ = [
     "invert",
     "jitter",
     "jpeg",
+    "magnitude_warp",
     "noise",
     "parse",
+    "permutation",
     "perspective",
     "pixel_shifts",
     "posterize",
@@ -89,10 +108,16 @@ __all__ = [
     "sharpness",
     "shear",
     "shift",
+    "sign_flip",
     "signature",
     "solarize",
     "strength_ladder",
+    "time_flip",
+    "time_mask",
+    "time_warp",
     "translation",
     "trivial_augment",
     "vertical_flip",
+    "window_slice",
+    "window_warp",
 ]

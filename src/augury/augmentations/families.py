@@ -6,7 +6,16 @@ To add one: write a frozen dataclass that derives from `Family` in the file of i
 
 from __future__ import annotations
 
-from augury.augmentations import colour, compression, geometry, pixels, recipes, signals, symmetries
+from augury.augmentations import (
+    colour,
+    compression,
+    geometry,
+    pixels,
+    recipes,
+    series,
+    signals,
+    symmetries,
+)
 from augury.augmentations.base import Augmentation
 
 FAMILIES: dict[str, type[Augmentation]] = {
@@ -46,6 +55,17 @@ FAMILIES: dict[str, type[Augmentation]] = {
         recipes.rand_augment,
         signals.jitter,
         signals.feature_dropout,
-        signals.shift,
+        series.shift,
+        series.time_warp,
+        series.window_slice,
+        series.window_warp,
+        series.magnitude_warp,
+        series.drift,
+        series.permutation,
+        series.time_mask,
+        series.frequency_mask,
+        series.channel_dropout,
+        series.time_flip,
+        series.sign_flip,
     )
 }

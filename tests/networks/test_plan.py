@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import copy
 import importlib
-import json
 
 import pytest
 import torch
+import torch.nn.functional as F
 from reference_networks import ResNet, averaged, lenet, lenet_halves
 from refusal import refused
+from report_rankings import EVIL
 
-from augury import plan_averaging
+import augury
+from augury import Averaging, AveragingPlan, plan_averaging
 from augury.augmentations import parse
-from augury.networks.averaging import Averaging
 from augury.networks.planning.timing import seconds
 from augury.objectives import multinomial
+from augury.results.averaging_plan import AveragingChoice, LayerCost, recommend
 
 T = parse("rotation(20)")
 
@@ -26,7 +28,7 @@ def sample(b=6):
 
 
 def trained():
-    """A network that has learnt something, so that its loss has an error to speak of."""
+    """A network that has learnt something, so that augmentation changes its gradient."""
     torch.manual_seed(0)
     model, (x, y) = lenet().double(), sample()
     optimizer = torch.optim.Adam(model.parameters(), 0.02)
@@ -37,43 +39,81 @@ def trained():
     return model
 
 
-def test_errors_are_those_of_the_loss():
-    model, (x, y) = trained(), sample()
-    found = plan_averaging(
-        model, x, T, y, n_views=4, groups=(1, 2), repeats=1, layers=["pool1", "fc2"]
+def by_way(found):
+    return {(c.layer, c.order, c.groups, c.random): c for c in found.choices}
+
+
+def slow_gradient(model, loss):
+    parameters = list(model.parameters())
+    found = torch.autograd.grad(loss, parameters, allow_unused=True)
+    return torch.cat(
+        [
+            (torch.zeros_like(p) if g is None else g).flatten()
+            for p, g in zip(parameters, found, strict=True)
+        ]
     )
+
+
+def test_errors_are_those_of_the_gradient():
+    model, (x, y) = trained(), sample()
+    options = {"n_views": 4, "groups": (1, 2), "repeats": 1, "layers": ["pool1", "fc2"]}
+    found = plan_averaging(model, x, T, y, **options)
     rule = T.nodes(4)
-    versions, weights = T.apply(x.unsqueeze(0), rule.params), rule.weights
-    with torch.no_grad():
-        each = [multinomial(model(v), y) for v in versions]
-        exact = weights @ torch.stack(each)
-        none = (exact - multinomial(model(x), y)).abs().mean()
-        lower, upper = lenet_halves(model)["pool1"]
-        first = multinomial(averaged(lower, upper, versions, weights), y)
-        two = T.nodes(2)
-        half = two.weights @ torch.stack(
-            [multinomial(model(v), y) for v in T.apply(x.unsqueeze(0), two.params)]
-        )
-    error = float((exact - first).abs().mean() / none)
-    by = {(c.layer, c.order, c.groups): c for c in found.choices}
-    assert by["pool1", 1, 1].error == pytest.approx(error)
-    assert by["fc2", 2, 1].error < by["fc2", 1, 1].error
-    assert by["pool1", 1, 2].error < by["pool1", 1, 1].error
-    fewer = {c.groups: c.error for c in found.fewer}
-    assert fewer[2] == pytest.approx(float((exact - half).abs().mean() / none))
-    assert set(fewer) == {1, 2}
+    views, weights = T.apply(x.unsqueeze(0), rule.params), rule.weights
+
+    def plain(n):
+        nodes = T.nodes(n)
+        each = [multinomial(model(v), y) for v in T.apply(x.unsqueeze(0), nodes.params)]
+        return slow_gradient(model, (nodes.weights @ torch.stack(each)).mean())
+
+    full, none = plain(4), slow_gradient(model, multinomial(model(x), y).mean())
+    scale = (none - full).norm()
+    lower, upper = lenet_halves(model)["pool1"]
+    first = slow_gradient(model, multinomial(averaged(lower, upper, views, weights), y).mean())
+    ways = by_way(found)
+    assert ways["pool1", 1, 1, False].error == pytest.approx(float((first - full).norm() / scale))
+    assert ways[None, 0, 2, False].error == pytest.approx(float((plain(2) - full).norm() / scale))
+    assert ways[None, 0, 4, False].error == 0
+    assert ways[None, 0, 0, False].error == pytest.approx(1)
+    assert ways["pool1", 1, 2, False].error < ways["pool1", 1, 1, False].error
+    assert ways["fc2", 2, 1, False].error != ways["fc2", 1, 1, False].error
+
+
+def test_every_table_has_the_usual_practice_and_all_orders():
+    model, (x, y) = trained(), sample()
+    found = plan_averaging(model, x, T, y, n_views=4, repeats=1, layers=["input", "pool1"])
+    assert found.usual.name == "1 random view"
+    assert found.usual.random
+    names = {c.name for c in found.choices}
+    assert {"no augmentation", "1 random view", "2 views", "4 views"} <= names
+    assert {f"1 average of 4 views at {k}, second order" for k in ("input", "pool1")} <= names
+    for text in (str(found), found.to_markdown(), found.to_html()):
+        assert "1 random view" in text
+        assert "second order" in text
+    # random views are unbiased: over many steps their error falls, as one view's does not
+    many = plan_averaging(model, x, T, y, n_views=64, groups=(1,), repeats=1, layers=["input"])
+    assert many.usual.error < found.usual.error
 
 
 def test_work_before_and_after_is_that_of_the_network():
     model, (x, _) = lenet().double(), sample()
-    found = plan_averaging(model, x, T, n_views=2, repeats=1)
-    assert [p.layer for p in found.places][:3] == ["input", "conv1", "act1"]
-    total = {p.flops_before + p.flops_after for p in found.places}
+    found = plan_averaging(model, x, T, n_views=2, repeats=1, layers=["input", "conv1", "fc2"])
+    assert [cost.layer for cost in found.layers] == ["input", "conv1", "fc2"]
     # two operations a product: 144 places × 27 weights, 16 × 27 × 4, 16 × 8, 8 × 3
-    assert total == {2 * (144 * 27 + 16 * 27 * 4 + 16 * 8 + 8 * 3)}
-    assert found.places[0].flops_before == 0
-    assert found.places[-1].flops_after == 0
-    assert all(p.seconds_before >= 0 and p.seconds_after > 0 for p in found.places)
+    total = 2 * (144 * 27 + 16 * 27 * 4 + 16 * 8 + 8 * 3)
+    assert {cost.flops_before + cost.flops_after for cost in found.layers} == {total}
+    assert [cost.flops_before for cost in found.layers] == [0, 2 * 144 * 27, total]
+
+
+def test_default_layers_are_few_and_spread_over_the_work():
+    model, (x, _) = ResNet().double(), sample()
+    found = plan_averaging(model, x, T, n_views=2, repeats=1, max_layers=3)
+    layers = [cost.layer for cost in found.layers]
+    assert layers[0] == "input"
+    assert len(layers) == 3
+    work = [cost.flops_before for cost in found.layers]
+    assert work == sorted(set(work))
+    assert found.layers[-1].flops_after > 0
 
 
 def test_the_network_is_left_as_it_was():
@@ -83,85 +123,121 @@ def test_the_network_is_left_as_it_was():
     state = copy.deepcopy(model.state_dict())
     modes = [m.training for m in model.modules()]
     random = torch.get_rng_state()
-    found = plan_averaging(
-        model, x, "noise(0.1)", y, n_views=2, repeats=1, layers=["layer1.0", "pool"]
-    )
-    assert found.layer in ("layer1.0", "pool")
+    plan_averaging(model, x, "noise(0.1)", y, n_views=2, repeats=1, layers=["layer1.0", "pool"])
     assert [m.training for m in model.modules()] == modes
     assert torch.equal(torch.get_rng_state(), random)
     assert all(torch.equal(v, state[k]) for k, v in model.state_dict().items())
     assert all(p.grad is None for p in model.parameters())
 
 
-def with_times(monkeypatch, times):
-    """Replace the clock: layers take the times that are given."""
+def choice(step, error, layer=None, order=0, groups=4, n_views=4, random=False):
+    return AveragingChoice(layer, order, groups, n_views, random, step, step / 10, error)
+
+
+def plan_of(*choices, best=None, saving=0.5):
+    cost = LayerCost("input", 0, 100, 0.5)
+    best = best or choices[0]
+    return AveragingPlan(choices, best, (cost,), saving, "rotation(15)", 16, 8, "cpu")
+
+
+def test_recommendations_lie_on_the_front():
+    grouped = choice(2.1, 0.079, "input", 1, 4, 16)
+    few = choice(2.2, 0.019)
+    assert recommend([grouped, few]) == few  # a quarter of the error at about the same time
+    slow = choice(4.0, 0.010)
+    assert recommend([grouped, few, slow]) == few  # about the same error in half the time
+    every = plan_of(
+        grouped, few, slow, choice(0.5, 0.3, random=True, groups=1, n_views=1),
+        choice(9, 0.2, "fc", 2, 1, 16),
+    )  # fmt: skip
+    assert few in every.front
+    assert choice(9, 0.2, "fc", 2, 1, 16) not in every.front
+    assert every.within(4.3) == grouped
+    assert every.within(4.5) == few
+    assert every.within(0.1) is None
+
+
+def test_what_does_harm_is_named_and_never_recommended(monkeypatch):
+    one = choice(1, 0.3, "pool2", 1, 1, 16)
+    assert one.harmful  # by the benchmarks, however small the error
+    assert choice(1, 1.1, "input", 1, 4, 16).harmful
+    assert not choice(1, 1.1, "input", 2, 1, 16).harmful  # the second order gained there
+    assert not choice(1, 1.4, random=True, groups=1, n_views=1).harmful
+    model, (x, y) = trained(), sample()
+    module = importlib.import_module("augury.networks.planning.planner")
+    clock = {}
 
     def fake(runs, device, repeats):
-        return {key: times.get(key, 1.0) for key in runs}
+        for c in runs:
+            quick = c.layer == "input" and c.groups == 1 and c.order == 1
+            clock[c] = 0.01 if quick else 10.0 if c.n_views == 4 and c.layer is None else 6.0
+        return clock
 
-    monkeypatch.setattr(
-        importlib.import_module("augury.networks.planning.planner"), "seconds", fake
-    )
-
-
-def test_the_least_error_within_the_budget_is_recommended(monkeypatch):
-    model, (x, y) = trained(), sample()
-    times = {4: 8.0, ("input", 1, 1): 1.0, ("pool1", 1, 1): 4.0, ("pool2", 1, 1): 6.0}
-    times |= {(name, 2, 1): 7.0 for name in ("input", "pool1", "pool2")}
-    with_times(monkeypatch, times)
-    layers = ["input", "pool1", "pool2"]
-    found = plan_averaging(
-        model, x, T, y, n_views=4, groups=(1,), layers=layers, saving=0.5, repeats=1
-    )
-    fits = [c for c in found.choices if c.share <= 0.5]
-    assert {c.layer for c in fits} == {"input", "pool1"}
-    assert found.best == min(fits, key=lambda c: (round(c.error, 4), c.step))
-    assert found.within(4) in fits
-    assert found.within(0.5) is None
-    assert found.enough
-    assert "a step takes" in found.sentence()
-    assert "versions without averaging would take" in found.sentence()
-    tight = plan_averaging(
-        model, x, T, y, n_views=4, groups=(1,), layers=layers, saving=0.95, repeats=1
-    )
-    assert tight.layer == "input"
-    assert not tight.enough
-    assert "nothing measured saves the 95%" in tight.sentence()
+    monkeypatch.setattr(module, "seconds", fake)
+    options = {"n_views": 4, "groups": (1, 2), "layers": ["input"], "repeats": 1}
+    found = plan_averaging(model, x, T, y, saving=0.9, **options)
+    assert by_way(found)["input", 1, 1, False].share < 0.1  # fast enough, and harmful
+    assert not found.best.harmful
+    assert not found.enough
+    text = str(found)
+    assert "No harmless choice saves the 90%" in text
+    assert "expected to do harm, such as 1 average of 4 views at input" in text
+    assert "recommended" in text
 
 
 def test_steps_are_timed_by_a_clock_and_take_turns(monkeypatch):
     order = []
-    ticks = iter(range(10**6))
+    ticks = iter(k / 10 for k in range(10**6))
     monkeypatch.setattr("time.perf_counter", lambda: next(ticks))
     runs = {k: (lambda k=k: order.append(k)) for k in "ab"}
     took = seconds(runs, torch.device("cpu"), 3)
     assert "".join(order) == "abababab"
-    assert took == {"a": 1, "b": 1}
+    assert took == {"a": pytest.approx(0.1), "b": pytest.approx(0.1)}
+    order.clear()
+    ticks = iter(2 * k for k in range(10**6))  # steps of two seconds are not repeated
+    assert seconds(runs, torch.device("cpu"), 3) == {"a": 2, "b": 2}
+    assert "".join(order) == "ab"
 
 
-def test_a_plan_becomes_a_table_json_and_a_figure():
+def test_a_plan_becomes_a_table_json_a_figure_and_pages():
     model, (x, _) = trained(), sample()
     found = plan_averaging(model, x, T, n_views=4, repeats=1, layers=["input", "pool1"])
-    assert found.to_frame().loc[("pool1", 2, 1), "error"] >= 0
-    assert json.loads(found.to_json())["best"]["layer"] == found.layer
-    text = str(found)
-    assert text.splitlines()[0].split()[:3] == ["layer", "order", "groups"]
-    assert f"{found.layer} *" in text
-    assert "2 versions, no averaging" in text
+    frame = found.to_frame()
+    assert frame.loc["1 average of 4 views at pool1, second order", "error"] >= 0
+    assert frame.loc["1 average of 4 views at pool1", "harmful"]
+    assert AveragingPlan.from_json(found.to_json()) == found
+    assert str(found).splitlines()[0].split()[:4] == ["loss", "of", "a", "step"]
     assert found.plot().axes[0].get_xlabel().startswith("step time")
+    assert found._repr_html_().startswith("<")
+    assert found.best.name in found.to_markdown()
+    page = plan_of(choice(1, 0.1, random=True, groups=1, n_views=1), choice(1, 0.1, EVIL, 2, 1))
+    assert EVIL not in page.to_html()
+    assert EVIL not in page.to_markdown()
 
 
-def test_a_recommended_layer_can_be_used_as_it_stands():
+def test_the_code_of_a_choice_runs():
     model, (x, y) = trained(), sample()
-    best = plan_averaging(model, x, T, y, n_views=4, repeats=1).best
-    how = Averaging(T, best.layer, 4, order=best.order, groups=best.groups)
-    assert torch.isfinite(how.loss(model, x, y))
+    found = plan_averaging(model, x, T, y, n_views=4, groups=(1, 2), repeats=1, layers=["pool1"])
+    names = {"augury": augury, "F": F, "network": model, "x": x, "y": y, "step": 0}
+    for c in found.choices:
+        exec(c.code(found.augmentation), names)
+        assert torch.isfinite(names["loss"]), c.name
+    exec(by_way(found)[None, 0, 4, False].code("rotation(20)"), names)
+    every = Averaging(T, "input", 4, groups=4).loss(model, x, y)
+    torch.testing.assert_close(names["loss"], every)
 
 
-def test_a_finite_family_is_planned_with_the_versions_it_has():
+def test_a_finite_family_is_planned_with_the_views_it_has():
     model, (x, y) = trained(), sample()
     found = plan_averaging(model, x, "horizontal_flip", y, n_views=16, repeats=1, layers=["pool1"])
-    assert {c.groups for c in found.choices} == {1}
+    assert {c.groups for c in found.choices if c.layer} == {1}
+    assert {c.n_views for c in found.choices} == {0, 1, 2}
+
+
+def test_an_augmentation_that_changes_nothing_has_no_error():
+    model, (x, y) = trained(), sample()
+    found = plan_averaging(model, x, "identity", y, n_views=4, repeats=1, layers=["pool1"])
+    assert {c.error for c in found.choices} == {0}
 
 
 def test_bad_input_is_refused():
@@ -169,5 +245,7 @@ def test_bad_input_is_refused():
     refused("saving|between 0 and 1", plan_averaging, model, x, T, saving=1.5)
     refused("no layer 'pool9'|near names", plan_averaging, model, x, T, layers=["pool9"])
     refused("does not cut", plan_averaging, ResNet().double(), x, T, layers=["layer1.0.conv1"])
-    refused("give y", plan_averaging, model, x, T, loss=lambda o, t: o.sum(1))
+    refused("y is required", plan_averaging, model, x, T, loss=lambda o, t: o.sum(1))
     refused("2 views or more", plan_averaging, model, x, T, y, n_views=1, groups=(1,))
+    refused("max_layers must be 1", plan_averaging, model, x, T, y, max_layers=0)
+    refused("floating-point", plan_averaging, model, (x * 255).byte(), T, y)

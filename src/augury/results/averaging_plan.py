@@ -1,131 +1,213 @@
-"""Where to average, as measured: plain, frozen, able to become a table, JSON or a figure."""
+"""What averaging at each layer costs and how close it comes to full augmentation, as measured."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
+
+from augury.results.base import Result
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-SCHEMA = 1
+CLOSE = 0.02
+"""Errors that differ by less are taken as equal, and the faster choice is preferred."""
 
 
 @dataclass(frozen=True)
 class AveragingChoice:
-    """Averaging at one layer, in one way."""
+    """One way to compute the loss of a training step, with its measured time and error."""
 
-    layer: str
+    layer: str | None
+    """Where features are averaged; None for no averaging."""
     order: int
+    """1 or 2; 0 for no averaging."""
     groups: int
+    """Number of averages; without averaging, the number of views."""
+    n_views: int
+    """Views of each example in a step; 0 for the examples as they are."""
+    random: bool
+    """Whether views are drawn anew at each step, instead of the rule's fixed ones."""
     step: float
-    """Seconds of a training step, measured."""
+    """Seconds of a training step."""
     share: float
-    """The step over that of all versions through the whole network."""
+    """`step` divided by that of all views through the whole network."""
     error: float
-    """Mean over examples of |g − approximation|, over the same of |g − f|: 1 is no better than
-    no augmentation, 0 is exact."""
+    """Distance of the mean gradient from that of full augmentation, divided by the distance of
+    the gradient without augmentation: 0 is full augmentation, 1 no better than none. For random
+    views the mean is over as many steps as full augmentation has views."""
+
+    @property
+    def harmful(self) -> bool:
+        """Whether training this way is expected to do worse than no augmentation.
+
+        Either the error is at least 1, or all views are averaged into one at the first order:
+        in the benchmarks that lost accuracy at every layer, on MNIST and on CIFAR-10, even where
+        the error was small, since the network never sees features that are not averages. The
+        second order gained accuracy there whatever its error, and random views are unbiased.
+        """
+        if self.n_views == 0 or self.order == 2 or (self.random and self.layer is None):
+            return False
+        return self.error >= 1 or (self.order == 1 and self.groups == 1)
+
+    @property
+    def name(self) -> str:
+        """What is done, in words."""
+        if self.n_views == 0:
+            return "no augmentation"
+        if self.random and self.layer is None:
+            return "1 random view" if self.n_views == 1 else f"{self.n_views} random views"
+        if self.layer is None:
+            return f"{self.n_views} views"
+        parts = f"1 average of {self.n_views}"
+        if self.groups > 1:
+            parts = f"{self.groups} averages of {self.n_views // self.groups}"
+        second = ", second order" if self.order == 2 else ""
+        return f"{parts} views at {self.layer}{second}"
+
+    def code(self, augmentation: str) -> str:
+        """Return a line of Python that computes this loss."""
+        if self.n_views == 0:
+            return "loss = F.cross_entropy(network(x), y)"
+        if self.layer is None and self.n_views == 1:
+            return f'loss = F.cross_entropy(network(augury.parse("{augmentation}")(x)), y)'
+        layer = "input" if self.layer is None else self.layer
+        options = f", groups={self.groups}" if self.groups > 1 else ""
+        seed = ""
+        if self.order == 2:
+            options += ", order=2, directions=1"
+        if self.random:
+            options += ", rule=False"
+        if self.random or self.order == 2:
+            seed = ", seed=step"
+        call = f'augury.Averaging("{augmentation}", "{layer}", n_views={self.n_views}{options})'
+        return f"loss = {call}.loss(network, x, y{seed})"
 
 
-def least_error(choice: AveragingChoice) -> tuple[float, float]:
-    """Order choices by their error, and by their time where errors are the same."""
-    return round(choice.error, 4), choice.step
+def recommend(choices: list[AveragingChoice]) -> AveragingChoice:
+    """Return the choice with the least error; the fastest, of those whose errors are close.
+
+    No other choice is both faster and more accurate, so it lies on the Pareto front.
+    """
+    least = min(choice.error for choice in choices)
+    return min((c for c in choices if c.error <= least + CLOSE), key=lambda c: (c.step, c.error))
 
 
 @dataclass(frozen=True)
 class LayerCost:
-    """One layer: what lies before it and after it, and how invariant it is."""
+    """One layer: the work before and after it, and how invariant it is."""
 
     layer: str
     flops_before: int
     flops_after: int
     """Of a forward pass of one example, as torch counts them."""
-    seconds_before: float
-    seconds_after: float
-    """Of a forward pass of the sample as it is, measured."""
     relative: float
-    """How far versions lie from their example, relative to other examples (squared)."""
+    """Squared distance of views from their example, relative to that between examples."""
 
 
 @dataclass(frozen=True)
-class AveragingPlan:
-    """All layers and ways of averaging that were measured, and the one to use."""
+class AveragingPlan(Result):
+    """All ways of averaging that were measured, beside the usual ones, and the one to use."""
 
-    places: tuple[LayerCost, ...]
+    name: ClassVar[str] = "averaging plan"
+
     choices: tuple[AveragingChoice, ...]
+    """From the fastest to the slowest; among them no augmentation, one random view a step (the
+    usual practice), a few views without averaging, and all views."""
     best: AveragingChoice
-    """The least error among those that save enough; the least time, where none does."""
-    fewer: tuple[AveragingChoice, ...]
-    """The plain alternative: so many versions (`groups`) through the whole network, unaveraged."""
+    """Recommended: the least error among the choices that save enough and do no harm."""
+    layers: tuple[LayerCost, ...]
     saving: float
     augmentation: str
     n_views: int
     examples: int
-    full_step: float
-    single_step: float
-    """Seconds of a training step of all versions, and of one version."""
     device: str
 
     @property
     def enough(self) -> bool:
-        """Whether the best choice saves as much as was wanted."""
+        """Whether the recommended choice saves as much as was wanted."""
         return self.best.share <= 1 - self.saving
 
-    def within(self, times: float) -> AveragingChoice | None:
-        """Give the least error of a step that takes at most so many times that of one version."""
-        fits = [c for c in self.choices if c.step <= times * self.single_step]
-        return min(fits, key=least_error, default=None)
-
     @property
-    def layer(self) -> str:
-        """The layer to average at."""
+    def layer(self) -> str | None:
+        """The layer to average at; None if averaging is not recommended."""
         return self.best.layer
 
-    def sentence(self) -> str:
-        """Say what to do, what it costs, and what fewer versions would do for as much."""
-        best = self.best
-        how = f"order {best.order}" + (f", {best.groups} groups" if best.groups > 1 else "")
-        text = (
-            f"average {self.n_views} views at {best.layer!r} ({how}): a step takes "
-            f"{best.share:.0%} of the time of all views, {best.step / self.single_step:.1f} times "
-            f"that of one, and the loss is off by {best.error:.1%} of that without augmentation"
-        )
+    @property
+    def usual(self) -> AveragingChoice:
+        """One random view a step, the usual practice."""
+        return next(c for c in self.choices if c.random and c.layer is None and c.n_views == 1)
+
+    @property
+    def front(self) -> tuple[AveragingChoice, ...]:
+        """The harmless choices that no other one beats in both time and error, fastest first."""
+        found: list[AveragingChoice] = []
+        for choice in sorted(self.choices, key=lambda c: (c.step, c.error)):
+            if not choice.harmful and (not found or choice.error < found[-1].error):
+                found.append(choice)
+        return tuple(found)
+
+    def within(self, times: float) -> AveragingChoice | None:
+        """Return the best harmless choice of at most `times` the step of one random view."""
+        fits = [c for c in self.choices if useful(c) and c.step <= times * self.usual.step]
+        return recommend(fits) if fits else None
+
+    def sentences(self) -> list[str]:
+        """Say what to do and what it costs, what the usual practice does, and what does harm."""
+        best, usual = self.best, self.usual
+        said = [f"Use {_described(best)}."]
         if not self.enough:
-            text += f"; nothing measured saves the {self.saving:.0%} that were wanted"
-        fit = [c for c in self.fewer if c.share <= max(best.share, 1 - self.saving)]
-        if fit:
-            other = min(fit, key=lambda c: c.error)
-            text += (
-                f"; {other.groups} versions without averaging would take {other.share:.0%} and be "
-                f"off by {other.error:.1%}"
+            said.append(f"No harmless choice saves the {self.saving:.0%} asked for.")
+        if best != usual:
+            said.append(f"The usual practice: {_described(usual)}, unbiased but noisy.")
+        harm = [c for c in self.choices if c.harmful]
+        if harm:
+            worst = max(harm, key=lambda c: c.error)
+            said.append(
+                f"{len(harm)} of the choices are expected to do harm, such as {_described(worst)}."
             )
-        return text
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give plain values, as in the JSON."""
-        return {"schema": SCHEMA, **asdict(self)}
-
-    def to_json(self) -> str:
-        """Write as JSON."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
+        return said
 
     def to_frame(self) -> pd.DataFrame:
-        """Give a pandas table, one choice a row, with what is known of its layer."""
+        """Return a pandas table, one row per choice."""
         import pandas as pd
 
-        places = {p.layer: asdict(p) for p in self.places}
-        rows = [{**places[c.layer], **asdict(c)} for c in self.choices]
-        return pd.DataFrame(rows).set_index(["layer", "order", "groups"])
+        layers = {cost.layer: asdict(cost) for cost in self.layers}
+        rows = [
+            {"name": c.name, **layers.get(c.layer or "", {}), **asdict(c), "harmful": c.harmful}
+            for c in self.choices
+        ]
+        return pd.DataFrame(rows).set_index("name")
 
     def plot(self) -> Figure:
-        """Draw error against step time, each way of averaging a point; the best is marked."""
+        """Draw error against step time, one point per choice; the recommended one is ringed."""
         from augury.report.averaging_plan import plan_figure
 
         return plan_figure(self)
+
+    def to_html(self) -> str:
+        """Return the report: one self-contained page."""
+        from augury.report.averaging_plan import to_html
+
+        return to_html(self)
+
+    def to_markdown(self) -> str:
+        """Return the report as Markdown."""
+        from augury.report.averaging_plan import to_markdown
+
+        return to_markdown(self)
 
     def __str__(self) -> str:
         from augury.report.averaging_plan import plan_text
 
         return plan_text(self)
+
+
+def useful(choice: AveragingChoice) -> bool:
+    """Return whether a choice augments and is not expected to do harm."""
+    return choice.n_views > 0 and not choice.harmful
+
+
+def _described(choice: AveragingChoice) -> str:
+    return f"{choice.name} ({choice.share:.0%} of the time of all views, error {choice.error:.0%})"

@@ -145,6 +145,7 @@ class Averaging:
             example alone; their positions in the batch by default.
         """
         check_floats(x)
+        check_training(network)
         augmentation = parse(self.augmentation)
         fixed = self.rule and rule_of(augmentation, self.n_views, x.device) is not None
         chance = not fixed or (self.order == 2 and self.directions is not None)
@@ -168,7 +169,7 @@ class Averaging:
         weights: Tensor | None = None,
         seed: int | None = None,
     ) -> Tensor:
-        """Return the loss of each example from views ``(n, b, *shape)`` made elsewhere."""
+        """Return the loss of each example from given views ``(n, b, *shape)``, in either mode."""
         n = len(views)
         if weights is None:
             check_floats(views)
@@ -186,7 +187,6 @@ class Averaging:
         loss: LossLike,
         rng: Rng | None,
     ) -> Tensor:
-        check_training(network)
         cut = cut_at(network, self.layer, x)
         output = cut.lower(_like(views.flatten(0, 1), x))
         features = to_features(output)

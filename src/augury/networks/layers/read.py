@@ -13,7 +13,7 @@ from augury.networks.layers.calls import Reached
 from augury.networks.layers.find import INPUT, find_layer, is_script, not_a_tensor
 from augury.networks.layers.paths import cuts
 
-See = Callable[[str, Tensor], None]
+See = Callable[[str, Tensor], object]
 
 
 def read_layers(network: nn.Module, x: Tensor, names: Collection[str] | None, see: See) -> None:

@@ -1,9 +1,9 @@
-"""Where in a network to average: each layer's cost and error, measured on a sample."""
+"""Where in a network to average: the time and the error of each choice, measured on a sample."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,15 +13,20 @@ from torch import Tensor, nn
 from augury._base.errors import AuguryError
 from augury._base.rng import Rng
 from augury.augmentations import Augmentation, parse
-from augury.networks.averaging import Averaging
-from augury.networks.averaging.average import LossLike
+from augury.networks.averaging.average import Averaging, LossLike, check_floats
 from augury.networks.averaging.views import views_of
 from augury.networks.invariance import measure_invariance
 from augury.networks.layers.find import unwrapped
 from augury.networks.layers.paths import cut_at, cuts
-from augury.networks.planning.timing import flops, in_mode, seconds, step
+from augury.networks.planning.timing import distance, flops_before, gradient, in_mode, seconds
 from augury.objectives import Loss, any_loss, multinomial
-from augury.results.averaging_plan import AveragingChoice, AveragingPlan, LayerCost, least_error
+from augury.results.averaging_plan import (
+    AveragingChoice,
+    AveragingPlan,
+    LayerCost,
+    recommend,
+    useful,
+)
 
 
 def plan_averaging(
@@ -33,40 +38,47 @@ def plan_averaging(
     n_views: int = 16,
     saving: float = 0.5,
     layers: Sequence[str] | None = None,
+    max_layers: int = 6,
     groups: Sequence[int] = (1, 4),
     loss: LossLike = multinomial,
     repeats: int = 5,
     seed: int = 0,
 ) -> AveragingPlan:
-    """Measure averaging at each layer of a network, and recommend one for a wanted saving.
+    """Measure averaging at the layers of a network, and recommend how to train on many views.
 
-    Steps (loss and gradient, versions made on the way) are timed in training mode; errors are of
-    the loss in eval mode. The network is left as it was. Its loss should be one that training
-    meets: a network that has learnt nothing has no error to speak of.
+    Beside averaging stand the usual ways: one random view a step, a few views of the rule without
+    averaging, all views, and no augmentation. Steps (views, loss and gradient) are timed in
+    training mode. The error is that of the gradient in eval mode: its distance from the gradient
+    of full augmentation, relative to that without augmentation. What is random is averaged over as
+    many steps as there are views, since noise cancels over a training and bias does not. The
+    network is left unchanged; train it a little before, or augmentation changes next to nothing.
 
     Parameters
     ----------
     network
         The network, on the device where it will be trained; timed compiled if it is.
     x, y
-        A sample as large as a training batch. Without targets, the network's own answers are
+        A sample as large as a training batch. Without targets, the network's own predictions are
         taken for them.
     augmentation
         T, or a spec.
     n_views
         Number of views that are averaged.
     saving
-        The share of a full step's time that is to be saved, in (0, 1).
+        The share of a full step's time to save, in (0, 1).
     layers
-        Which to measure; by default all that cut the network, the input among them.
+        Layers to measure; by default at most `max_layers` of those that cut the network, the
+        input among them, spread evenly over its work.
+    max_layers
+        See `layers`.
     groups
-        Numbers of groups to try, see `Averaging`; those that do not divide n are left out.
+        Numbers of groups to try, see `Averaging`; those that do not divide n_views are left out.
     loss
-        As for `Averaging.loss`.
+        As in `Averaging.losses`.
     repeats
-        Timed runs, of which the median is taken.
+        Timed runs of each step, of which the median is taken.
     seed
-        Of versions that are drawn.
+        Random seed of views that are drawn.
 
     Examples
     --------
@@ -74,80 +86,93 @@ def plan_averaging(
     >>> network = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 10))
     >>> x = torch.rand(8, 1, 8, 8)
     >>> found = plan_averaging(network, x, "rotation(15)", n_views=4, repeats=1)
-    >>> found.layer in ("input", "0", "1", "2", "3")
-    True
+    >>> found.best.harmful
+    False
     """
     if not 0 < saving < 1:
-        raise AuguryError(f"saving is a share of the time between 0 and 1, not {saving}")
+        raise AuguryError(f"saving must be a share of the time between 0 and 1, not {saving}")
     if n_views < 2:
         raise AuguryError(f"averaging needs 2 views or more, not n_views={n_views}")
-    n, given, inner = n_views, parse(augmentation), unwrapped(network)
-    names = list(layers) if layers is not None else cuts(inner, x)
-    sample = _Sample(x, y, given, n, any_loss(loss), seed)
-    count = len(sample.versions(n)[1])  # a finite family may have fewer
-    sizes = [g for g in dict.fromkeys(groups) if 0 < g < count and count % g == n % g == 0] or [1]
-    with in_mode(inner, False), torch.no_grad():
-        sample = sample.with_targets(inner)
-        places = _places(inner, names, sample, repeats)
-        error, fewer_error = sample.errors(inner, names, sizes)
+    if max_layers < 1:
+        raise AuguryError(f"max_layers must be 1 or more, not {max_layers}")
+    check_floats(x)
+    inner = unwrapped(network)
+    sample = _Sample(x, y, parse(augmentation), n_views, any_loss(loss), seed)
+    with in_mode(inner, False):
+        with torch.no_grad():
+            sample = sample.with_targets(inner)
+            costs = _costs(inner, layers, max_layers, sample)
+        with torch.enable_grad():
+            choices = list(sample.choices([cost.layer for cost in costs], groups))
+            errors = sample.errors(inner, choices)
     with in_mode(inner, True), torch.enable_grad():
-        runs: dict[Any, Any] = {
-            key: step(inner, sample.averaged(network, *key)) for key in error
-        } | {k: step(inner, sample.plain(network, k)) for k in {n, 1, *fewer_error}}
+        runs = {c: lambda c=c: gradient(inner, sample.loss_of(network, c)) for c in choices}
         took = seconds(runs, x.device, repeats)
-    full = took[n]
-    choices = [
-        AveragingChoice(*key, took[key], took[key] / full, off) for key, off in error.items()
+    full = took[choices[0]]
+    measured = [
+        replace(c, step=took[c], share=took[c] / full, error=error)
+        for c, error in zip(choices, errors, strict=True)
     ]
-    fewer = [
-        AveragingChoice("", 0, k, took[k], took[k] / full, off) for k, off in fewer_error.items()
-    ]
-    fits = [c for c in choices if c.share <= 1 - saving]
+    harmless = [c for c in measured if useful(c)]
+    fits = [c for c in harmless if c.share <= 1 - saving]
     return AveragingPlan(
-        places=tuple(places),
-        choices=tuple(choices),
-        best=min(fits, key=least_error) if fits else min(choices, key=lambda c: c.step),
-        fewer=tuple(fewer),
+        choices=tuple(sorted(measured, key=lambda c: c.step)),
+        best=recommend(fits) if fits else min(harmless, key=lambda c: c.step),
+        layers=tuple(costs),
         saving=saving,
-        augmentation=repr(given),
-        n_views=n,
+        augmentation=repr(sample.augmentation),
+        n_views=n_views,
         examples=len(x),
-        full_step=full,
-        single_step=took[1],
         device=str(x.device),
     )
 
 
-def _places(network: nn.Module, names: list[str], sample: _Sample, repeats: int) -> list[LayerCost]:
+def _costs(
+    network: nn.Module, layers: Sequence[str] | None, most: int, sample: _Sample
+) -> list[LayerCost]:
+    """Return the work before and after the layers to measure, and how invariant they are."""
     x = sample.x
+    names = cuts(network, x) if layers is None else list(layers)
+    for name in names if layers is not None else ():
+        cut_at(network, name, x)  # raises where a layer does not cut
+    before, total = flops_before(network, x[:2], names)
+    chosen = range(len(names)) if layers is not None else _spread(before, total, most)
+    names = [names[k] for k in chosen]
     found = measure_invariance(
-        network, x, sample.augmentation, layers=names, n_views=sample.n, seed=sample.seed
+        network, x, sample.augmentation, layers=names, n_views=sample.n_views, seed=sample.seed
     )
-    places = []
-    for name in names:
-        cut = cut_at(network, name, x)
-        features = cut.lower(x)
-        halves = {
-            "before": lambda cut=cut: cut.lower(x),
-            "after": lambda cut=cut, features=features: cut.upper(features, x),
-        }
-        work = {half: flops(run) // len(x) for half, run in halves.items()}
-        took = seconds(halves, x.device, repeats)
-        moved = found[name, repr(sample.augmentation)].relative
-        places.append(
-            LayerCost(name, work["before"], work["after"], took["before"], took["after"], moved)
+    return [
+        LayerCost(
+            name,
+            before[k],
+            total - before[k],
+            found[name, repr(sample.augmentation)].relative,
         )
-    return places
+        for name, k in zip(names, chosen, strict=True)
+    ]
+
+
+def _spread(before: list[int], total: int, most: int) -> list[int]:
+    """Return the indices of at most so many layers, the input first, spread over the work.
+
+    Of layers with the same work before them the last is taken: a convolution's activation.
+    """
+    last = {work: k for k, work in enumerate(before) if 0 < work < total}
+    works = list(last)
+    if len(works) > most - 1:
+        goals = [total * k / most for k in range(1, most)]
+        works = list(dict.fromkeys(min(works, key=lambda w: abs(w - goal)) for goal in goals))
+    return [0, *(last[work] for work in sorted(works))]
 
 
 @dataclass(frozen=True)
 class _Sample:
-    """Examples, their versions, and what to make of them."""
+    """Examples with their targets, and how they are augmented."""
 
     x: Tensor
     y: Any
     augmentation: Augmentation
-    n: int
+    n_views: int
     loss: Loss
     seed: int
 
@@ -155,61 +180,87 @@ class _Sample:
         if self.y is not None:
             return self
         if self.loss is not multinomial:
-            raise AuguryError("give y: only for cross-entropy can the network's answers be taken")
+            raise AuguryError(
+                "y is required: the network's own predictions serve as targets for cross-entropy "
+                "alone"
+            )
         return replace(self, y=_outputs(network, self.x).argmax(-1))
 
-    def versions(self, k: int) -> tuple[Tensor, Tensor]:
-        rng = Rng(self.seed, torch.arange(len(self.x), device=self.x.device))
-        return views_of(self.augmentation, self.x, k, rng)
+    def choices(self, layers: list[str], groups: Sequence[int]) -> Iterator[AveragingChoice]:
+        """Yield the ways to compute the loss, without their measurements: all views first."""
+        count = self._count(self.n_views)  # a finite family may have fewer than n_views
+        drawn = self.augmentation.nodes(self.n_views) is None
 
-    def plain(self, network: nn.Module, k: int) -> Callable[[], Tensor]:
-        """Make the loss of plain augmentation: k versions through the whole network."""
+        def choice(layer: str | None, order: int, groups: int, n: int, random: bool) -> Any:
+            return AveragingChoice(layer, order, groups, n, random, 0.0, 0.0, 0.0)
 
-        def value() -> Tensor:
-            versions, weights = self.versions(k)
-            y = self.y.repeat(len(versions), *[1] * (self.y.dim() - 1))
-            each = self.loss(_outputs(network, versions.flatten(0, 1)), y)
-            return (weights.to(each) @ each.unflatten(0, versions.shape[:2])).mean()
+        yield choice(None, 0, count, count, drawn)
+        yield choice(None, 0, 0, 0, False)
+        yield choice(None, 0, 1, 1, True)
+        halves = {self._count(self.n_views >> k) for k in range(1, self.n_views.bit_length())}
+        for k in sorted(halves):
+            if 1 < k < count:
+                yield choice(None, 0, k, k, drawn)
+        sizes = [g for g in dict.fromkeys(groups) if 0 < g < count and count % g == 0] or [1]
+        for layer, order, size in itertools.product(layers if count > 1 else [], (1, 2), sizes):
+            yield choice(layer, order, size, count, drawn)
 
-        return value
+    def _count(self, n_views: int) -> int:
+        rule = self.augmentation.nodes(n_views)
+        return n_views if rule is None else len(rule.weights)
 
-    def averaged(
-        self, network: nn.Module, layer: str, order: int, group: int
-    ) -> Callable[[], Tensor]:
-        """Make an averaged loss; one random direction has the second order's expectation."""
-        directions = 1 if order == 2 else None
-        how = Averaging(
-            self.augmentation, layer, self.n, order=order, groups=group, directions=directions
+    def loss_of(self, network: nn.Module, choice: AveragingChoice) -> Tensor:
+        """Return the mean loss of the sample in one training step."""
+        if choice.layer is not None:
+            averaging = self._averaging(choice, directions=1 if choice.order == 2 else None)
+            return averaging.loss(network, self.x, self.y, self.loss, seed=self.seed)
+        return self._plain(network, *self._views(choice.n_views, rule=not choice.random))
+
+    def mean_loss_of(self, network: nn.Module, choice: AveragingChoice, full: int) -> Tensor:
+        """Return the same in expectation: random views over as many steps as `full` has views."""
+        if choice.layer is not None:
+            views, weights = self._views(choice.n_views)
+            averaging = self._averaging(choice, directions=None)
+            return averaging.losses_of(network, views, self.y, self.loss, weights=weights).mean()
+        if choice.random and choice.n_views < full:
+            return self._plain(network, *self._views(full, rule=False, stream=1))
+        return self.loss_of(network, choice)
+
+    def errors(self, network: nn.Module, choices: list[AveragingChoice]) -> list[float]:
+        """Return the error of each choice's gradient; the first choice is full augmentation."""
+        count = choices[0].n_views
+        found = (gradient(network, self.mean_loss_of(network, c, count)) for c in choices)
+        full = next(found)
+        distances = [0.0, *(distance(one, full) for one in found)]
+        scale = next(d for c, d in zip(choices, distances, strict=True) if c.n_views == 0)
+        # Without a scale the augmentation changes nothing, and so does each approximation.
+        return [d / scale if scale else 0.0 for d in distances]
+
+    def _plain(self, network: nn.Module, views: Tensor, weights: Tensor) -> Tensor:
+        y = self.y.repeat(len(views), *[1] * (self.y.dim() - 1))
+        each = self.loss(_outputs(network, views.flatten(0, 1)), y)
+        return (weights.to(each) @ each.unflatten(0, views.shape[:2])).mean()
+
+    def _averaging(self, choice: AveragingChoice, directions: int | None) -> Averaging:
+        assert choice.layer is not None
+        return Averaging(
+            self.augmentation,
+            choice.layer,
+            choice.n_views,
+            order=choice.order,
+            groups=choice.groups,
+            directions=directions,
         )
-        return lambda: how.loss(network, self.x, self.y, self.loss, seed=self.seed)
 
-    def errors(
-        self, network: nn.Module, names: list[str], groups: list[int]
-    ) -> tuple[dict[tuple[str, int, int], float], dict[int, float]]:
-        """Give the error of each way of averaging, and of fewer versions, over that of none."""
-        versions, weights = self.versions(self.n)
-        exact = self._exact(network, versions, weights)
-        scale = float((exact - self.loss(_outputs(network, self.x), self.y)).abs().mean())
-
-        def off(value: Tensor) -> float:
-            return float((exact - value).abs().mean()) / scale if scale > 0 else 0.0
-
-        found = {}
-        for name, order, group in itertools.product(names, (1, 2), groups):
-            how = Averaging(self.augmentation, name, self.n, order=order, groups=group)
-            value = how.losses_of(network, versions, self.y, self.loss, weights=weights)
-            found[name, order, group] = off(value)
-        halves = {self.n >> k for k in range(1, self.n.bit_length())}
-        fewer = {k: off(self._exact(network, *self.versions(k))) for k in sorted(halves - {0})}
-        return found, fewer
-
-    def _exact(self, network: nn.Module, versions: Tensor, weights: Tensor) -> Tensor:
-        each = [self.loss(_outputs(network, version), self.y) for version in versions]
-        return weights.to(each[0]) @ torch.stack(each)
+    def _views(self, n: int, *, rule: bool = True, stream: int = 0) -> tuple[Tensor, Tensor]:
+        if n == 0:
+            return self.x.unsqueeze(0), self.x.new_ones(1)
+        rng = Rng(self.seed + stream, torch.arange(len(self.x), device=self.x.device))
+        return views_of(self.augmentation, self.x, n, rng, rule)
 
 
 def _outputs(network: nn.Module, x: Tensor) -> Tensor:
     output = network(x)
     if not isinstance(output, Tensor):
-        raise AuguryError(f"the network gives a {type(output).__name__}, not a tensor")
+        raise AuguryError(f"the network returns a {type(output).__name__}, not a tensor")
     return output

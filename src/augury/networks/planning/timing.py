@@ -1,4 +1,4 @@
-"""Time, work and error of averaging at a layer, measured without leaving a trace."""
+"""Time and work of training steps, measured without leaving a trace on the network."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from augury.networks.layers.calls import undisturbed
+from augury.networks.layers.read import read_layers
 
 Key = TypeVar("Key", bound=Hashable)
+
+_LONG = 1.0  # seconds of a warm-up that need no repetition: start-up costs are small beside them
 
 
 @contextlib.contextmanager
 def in_mode(network: nn.Module, training: bool) -> Iterator[None]:
-    """Put a network in training or eval mode while the block runs; nothing of it changes."""
+    """Put a network in training or eval mode while the block runs, and leave it unchanged."""
     before = {module: module.training for module in network.modules()}
     with undisturbed(network):
         try:
@@ -30,40 +33,54 @@ def in_mode(network: nn.Module, training: bool) -> Iterator[None]:
                 module.training = mode
 
 
-def flops(run: Callable[[], object]) -> int:
-    """Count the floating-point operations of a call, as torch does: products and sums."""
+def flops_before(network: nn.Module, x: Tensor, layers: list[str]) -> tuple[list[int], int]:
+    """Return the operations of one example up to each layer, and in all, from one forward pass."""
+    found: dict[str, int] = {}
     with FlopCounterMode(display=False) as counter:
-        run()
-    return counter.get_total_flops()
+        read_layers(
+            network,
+            x,
+            None,
+            lambda name, output: found.setdefault(name, counter.get_total_flops()),
+        )
+    return [found[name] // len(x) for name in layers], counter.get_total_flops() // len(x)
 
 
 def seconds(
     runs: Mapping[Key, Callable[[], object]], device: torch.device, repeats: int
 ) -> dict[Key, float]:
-    """Give the median time of each call, after one to warm up.
+    """Return the median time of each call, after one to warm up.
 
-    They take turns, so that whatever else the machine does falls on all of them alike.
+    The calls take turns, so that other load on the machine affects all of them alike. A call
+    whose warm-up takes a second or more is not repeated.
     """
     times: dict[Key, list[float]] = {key: [] for key in runs}
     for k in range(repeats + 1):
         for key, run in runs.items():
+            if k and times[key] and times[key][0] >= _LONG:
+                continue
             _wait(device)
             start = time.perf_counter()
             run()
             _wait(device)
-            if k:
-                times[key].append(time.perf_counter() - start)
+            took = time.perf_counter() - start
+            if k == 1:
+                times[key].clear()  # of the warm-up
+            times[key].append(took)
     return {key: statistics.median(some) for key, some in times.items()}
 
 
-def step(network: nn.Module, loss: Callable[[], Tensor]) -> Callable[[], None]:
-    """Make a training step: a loss and its gradient, of which nothing is left on the parameters."""
+def gradient(network: nn.Module, loss: Tensor) -> list[Tensor]:
+    """Return the gradient of a loss in the parameters, leaving none on them."""
     parameters = [p for p in network.parameters() if p.requires_grad]
+    found = torch.autograd.grad(loss, parameters, allow_unused=True)
+    return [torch.zeros_like(p) if g is None else g for p, g in zip(parameters, found, strict=True)]
 
-    def run() -> None:
-        torch.autograd.grad(loss(), parameters, allow_unused=True)
 
-    return run
+def distance(one: list[Tensor], other: list[Tensor]) -> float:
+    """Return the Euclidean distance of two gradients."""
+    squares = [(a - b).double().square().sum() for a, b in zip(one, other, strict=True)]
+    return float(torch.stack(squares).sum().sqrt()) if squares else 0.0
 
 
 def _wait(device: torch.device) -> None:

@@ -12,6 +12,7 @@ The grammar, loosest first, binds as Python does::
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import re
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +23,7 @@ from augury.augmentations.base import Augmentation, number
 from augury.augmentations.chain import read_chain
 from augury.augmentations.combine import Mixture, Power, Then, Weighted
 from augury.augmentations.families import FAMILIES
-from augury.augmentations.sampled import Sampled
+from augury.augmentations.sampled import Sampled, load_object
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
@@ -66,10 +67,7 @@ def parse(spec: str | Augmentation | Weighted, *, imports: bool = False) -> Augm
     if isinstance(spec, Weighted):
         return spec.alone()
     if not isinstance(spec, str):
-        raise AuguryError(
-            "an augmentation is a spec such as 'rotation(15)' or an Augmentation, not "
-            f"{type(spec).__name__}; wrap a function of your own as augury.Sampled(function)"
-        )
+        return _adapters().from_foreign(spec)
     try:
         return _Parser(spec, imports).whole()
     except AuguryError as error:
@@ -213,12 +211,19 @@ def _sampled(parser: _Parser) -> Augmentation:
     path = parser.take()
     parser.take(":")
     path += ":" + parser.take()
-    takes = "tensor"
+    takes = ""
     if parser.peek() == ",":
         parser.take()
         takes = parser.take()
     parser.take(")")
-    return Sampled.load(path, takes)
+    if takes:
+        return Sampled.load(path, takes)
+    return _adapters().from_foreign(load_object(path), name=f"sampled({path})")
+
+
+def _adapters() -> Any:
+    """Return the package that knows other libraries: it lies above, so it is found by name."""
+    return importlib.import_module("augury.adapters")
 
 
 SPECIAL: dict[str, Callable[[_Parser], Augmentation]] = {"chain": read_chain, "sampled": _sampled}

@@ -21,6 +21,10 @@ class Augury:
         imports = any(isinstance(leaf, ours.Sampled) for leaf in leaves(augmentation))
         made = call("augury.parse", repr(augmentation))
         made = made.with_options(imports=True) if imports else made
-        title = comment(f"{augmentation}, written by augury {__version__}.")
+        title = comment(
+            f"{augmentation}, written by augury {__version__}.\n"
+            "augment(image) takes PIL images, arrays and tensors, one or a batch; "
+            "augment.transform(seed=0) draws from a seed."
+        )
         value = write_value(made, "", len("augment = "))
         return "\n".join(title) + f"\nimport augury\n\naugment = {value}\n"

@@ -133,7 +133,7 @@ class Kornia(Dialect):
     }
 
     def augury(self, spec: str) -> Call:
-        return call("PerBatch", call("Augury", spec, needs=["Augury"]), needs=["PerBatch"])
+        return call("PerBatch", call("augury.parse", spec), needs=["PerBatch"])
 
     def together(self, steps: list[Call]) -> Call:
         if not steps:

@@ -159,7 +159,7 @@ class Torchvision(Dialect):
     }
 
     def augury(self, spec: str) -> Call:
-        return call("v2.Lambda", call("Augury", spec, needs=["Augury"]))
+        return call("v2.Lambda", call("augury.parse", spec))
 
     def together(self, steps: list[Call]) -> Call:
         if not steps:

@@ -6,7 +6,6 @@ Functions take images ``(..., channels, height, width)`` in [0, 1]; each has its
 from functools import partial  # noqa: F401  # binds the options of a function in exported code
 from io import BytesIO
 
-import augury
 import kornia.augmentation as K  # noqa: F401  # the import that exported code uses
 import torch
 import torch.nn.functional as F
@@ -143,19 +142,6 @@ def resized_crop(images, area):
     theta = torch.stack([torch.stack(row, dim=-1) for row in rows], dim=-2)
     grid = F.affine_grid(theta, [n, 1, height, width], align_corners=False)
     return F.grid_sample(flat, grid, align_corners=False).reshape(images.shape)
-
-
-class Augury:
-    """Apply an augmentation of augury, drawn from torch's generator."""
-
-    def __init__(self, spec):
-        self.augmentation = augury.parse(spec)
-
-    def __call__(self, images):
-        flat = images.reshape(-1, *images.shape[-3:])
-        seed = int(torch.randint(2**62, ()))
-        rng = augury.Rng(seed, torch.arange(len(flat), device=images.device))
-        return self.augmentation.views(flat, 1, rng)[0].reshape(images.shape)
 
 
 class Chain:

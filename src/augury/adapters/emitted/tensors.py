@@ -6,6 +6,7 @@ Functions take images ``(..., channels, height, width)`` in [0, 1]; each has its
 from functools import partial  # noqa: F401  # binds the options of a function in exported code
 from io import BytesIO
 
+import augury  # noqa: F401  # the import that exported code uses
 import kornia.augmentation as K  # noqa: F401  # the import that exported code uses
 import torch
 import torch.nn.functional as F

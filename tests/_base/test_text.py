@@ -10,6 +10,7 @@ from augury._base.text import cause, did_you_mean, flat, listed, nearest
 
 def test_names_stay_on_one_line() -> None:
     assert flat("a\nb\x1b") == "a\\nb\\x1b"
+    assert len(flat("x" * 5000)) == 300
     assert listed([]) == ""
     assert listed(["a"]) == "a"
     assert listed(["a", "b", "c"]) == "a, b and c"

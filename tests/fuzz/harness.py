@@ -1,123 +1,220 @@
-"""Run code on many bad inputs, with limits on time and memory for each of them.
+"""Run many small cases in a child process, within limits, and count what came of each.
 
-Cases run in forked processes, so that one that crashes or never ends is a result like any other.
-The process that calls `survey` must not have used torch's autograd yet, which cannot be forked.
+A target is a function ``(rng, directory) -> (kind, call)`` named as ``"module:function"``. It
+makes one case in an empty directory from the random numbers it is given; only `call` is judged.
 """
 
 from __future__ import annotations
 
-import os
-import pickle
+import contextlib
+import importlib
+import multiprocessing
+import random
 import resource
-import signal
-import traceback
-from collections.abc import Callable, Iterable, Iterator
+import shutil
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
-import torch
+Case = tuple[str, Callable[[], object]]
+Target = Callable[[random.Random, Path], Case]
 
-SECONDS = 20
-"""CPU time that a case may take; of wall-clock time, six times as much, on a busy machine."""
-BYTES = 2 * 2**30
-"""Memory that a case may take beyond what the process has when it starts."""
-_BATCH = 100  # cases for one process
+READ, REFUSED = "read", "refused"
+GOOD = (READ, REFUSED)
+_START = 120  # seconds for the child to import what it needs
+_LONGEST = 2000  # characters of one line that a person can still read
+# What no reading of data has a reason to do: start programs, open sockets.
+_FORBIDDEN = ("os.system", "os.exec", "os.posix_spawn", "os.fork", "subprocess.Popen", "socket.")
 
-Case = tuple[int, bytes]
-Outcome = tuple[int, str]
+
+@dataclass(frozen=True)
+class Failure:
+    """A case that went wrong; its seed and index make it again."""
+
+    index: int
+    kind: str
+    outcome: str
+    detail: str
+
+
+@dataclass
+class Survey:
+    """How many cases of each kind had each outcome, and those that went wrong."""
+
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    failures: list[Failure] = field(default_factory=list)
+    seconds: float = 0.0
+    peak: int = 0
+
+    def add(self, index: int, kind: str, outcome: str, detail: str) -> None:
+        self.counts[kind, outcome] += 1
+        if outcome not in GOOD:
+            self.failures.append(Failure(index, kind, outcome, detail))
+
+    def table(self) -> str:
+        """Write one line for each kind of case, then one for each failure."""
+        kinds = sorted({kind for kind, _ in self.counts})
+        outcomes = sorted({outcome for _, outcome in self.counts}, key=lambda o: (o not in GOOD, o))
+        rows = [["kind", *outcomes]]
+        rows += [[kind, *(str(self.counts[kind, o]) for o in outcomes)] for kind in kinds]
+        sums = [sum(n for (_, o), n in self.counts.items() if o == outcome) for outcome in outcomes]
+        rows.append(["all", *map(str, sums)])
+        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+        lines = [
+            "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in rows
+        ]
+        lines.append(f"{self.seconds:.0f} s; at most {self.peak / 2**20:.0f} MiB above the start")
+        lines += [f"#{f.index} {f.kind}: {f.outcome}: {f.detail}" for f in self.failures]
+        return "\n".join(lines)
 
 
 def survey(
-    use: Callable[[Path], str], cases: Iterable[Case], folder: Path, *, suffix: str = ""
-) -> list[Outcome]:
-    """Run `use` on each case, written to a file, and return the seeds with what came of them.
-
-    Parameters
-    ----------
-    use
-        From a file to a word for what happened; exceptions that it lets rise are defects.
-    cases
-        Seeds and contents.
-    folder
-        Where the files are written.
-    suffix
-        Of the files' names.
-
-    Returns
-    -------
-    outcomes
-        For each case its seed, and the word; or the exception with the place that raised it; or
-        ``"out of time"``, ``"died"``.
-    """
-    found: list[Outcome] = []
-    for batch in _batches(list(cases), _BATCH):
-        while batch:
-            done = in_fork(lambda batch=batch: _each(use, batch, folder, suffix))
-            found += done
-            batch = batch[len(done) :]
-            if batch:
-                found.append((batch[0][0], "died"))
-                batch = batch[1:]
-    return found
-
-
-def in_fork(work: Callable[[], Iterator[Outcome]]) -> list[Outcome]:
-    """Run work in a child process and return what it yielded, up to where it died if it did."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if not child:
-        os.close(reader)
-        with os.fdopen(writer, "wb") as pipe:
-            torch.set_num_threads(1)
-            for outcome in work():
-                pickle.dump(outcome, pipe)
-                pipe.flush()
-        os._exit(0)
-    os.close(writer)
-    found = []
-    with os.fdopen(reader, "rb") as pipe:
-        while True:
+    target: str, count: int, seed: int = 0, *, first: int = 0, seconds: float = 20, gib: float = 2
+) -> Survey:
+    """Run `count` cases from number `first` on, each in at most so many seconds and GiB."""
+    found, at, started = Survey(), first, time.perf_counter()
+    context = multiprocessing.get_context("spawn")  # a fork may inherit locks of other threads
+    while at < first + count:
+        ours, theirs = context.Pipe()
+        args = (theirs, target, seed, at, first + count, gib)
+        child = context.Process(target=_work, args=args, daemon=True)
+        child.start()
+        theirs.close()
+        kind, wait, ended = "", float(_START), False
+        while not ended:
             try:
-                found.append(pickle.load(pipe))
-            except EOFError:
-                break
-    os.waitpid(child, 0)
+                message = ours.recv() if ours.poll(wait) else None
+            except EOFError:  # the child has died, and the case with it
+                message = ("died",)
+            if message is None or message[0] == "died":
+                outcome = "hung" if message is None else "died"
+                child.kill()
+                child.join()
+                if not kind:
+                    raise RuntimeError(f"case {at} of {target} could not be made")
+                found.add(at, kind, outcome, f"exit code {child.exitcode}")
+                at, ended = at + 1, True
+            elif message[0] == "begin":
+                kind, wait = message[1], seconds + 2
+            elif message[0] == "end":
+                found.add(at, kind, *message[1:3])
+                found.peak = max(found.peak, message[3])
+                at, wait, kind = at + 1, float(_START), ""
+                ended = at == first + count
+        child.join(10)
+    found.seconds = time.perf_counter() - started
     return found
 
 
-def _each(
-    use: Callable[[Path], str], cases: list[Case], folder: Path, suffix: str
-) -> Iterator[Outcome]:
-    held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (held + BYTES, held + BYTES))
-    for name in (signal.SIGPROF, signal.SIGALRM):
-        signal.signal(name, _out_of_time)
-    path = folder / f"case-{os.getpid()}{suffix}"
-    for seed, content in cases:
-        path.write_bytes(content)
-        signal.setitimer(signal.ITIMER_PROF, SECONDS)
-        signal.setitimer(signal.ITIMER_REAL, 6 * SECONDS)
-        try:
-            word = use(path)
-        except _OutOfTime:
-            word = "out of time"
-        except BaseException as error:  # all that users could see is a defect, even an exit
-            at = traceback.extract_tb(error.__traceback__)[-1]
-            word = f"{type(error).__name__} at {Path(at.filename).name}:{at.lineno}: {error}"[:300]
-        finally:
-            signal.setitimer(signal.ITIMER_PROF, 0)
-            signal.setitimer(signal.ITIMER_REAL, 0)
-        yield seed, word
-    path.unlink()
+def _work(pipe: Connection, target: str, seed: int, first: int, last: int, gib: float) -> None:
+    """Run cases one after the other in this process, and report each."""
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    warnings.simplefilter("ignore")
+    module, name = target.split(":")
+    make: Target = getattr(importlib.import_module(module), name)
+    watch = _Watch()
+    root = Path(tempfile.mkdtemp(prefix="augury-fuzz-"))
+    limit = int(gib * 2**30)
+    try:
+        judge(make(random.Random(0), _fresh(root))[1])  # first imports are not counted
+        _limit_memory(limit + (1 << 30))
+        for index in range(first, last):
+            directory = _fresh(root)
+            kind, call = make(random.Random(f"{seed}/{index}"), directory)
+            pipe.send(("begin", kind))
+            before = _reset_peak()
+            watch.start(directory)
+            outcome, detail = judge(call)
+            watch.stop()
+            used = _peak() - before
+            if watch.seen:
+                outcome, detail = "code", watch.seen[0]
+            elif used > limit:
+                outcome, detail = "memory", f"{used / 2**30:.1f} GiB"
+            pipe.send(("end", outcome, detail, used))
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
 
 
-class _OutOfTime(BaseException):
-    """Raised by the clock inside a case."""
+def judge(call: Callable[[], object]) -> tuple[str, str]:
+    """Call a case: it may succeed, or raise an `AuguryError` of one readable line."""
+    from augury._base.errors import AuguryError
+
+    try:
+        call()
+    except AuguryError as error:
+        text = str(error)
+        if "\n" in text or len(text) > _LONGEST or not text:
+            return "not one line", repr(text[:200])
+        return REFUSED, ""
+    except Exception as error:  # any other exception is what is looked for
+        return type(error).__name__, f"{error}"[:200].replace("\n", " ")
+    return READ, ""
 
 
-def _out_of_time(signum: int, frame: object) -> None:
-    raise _OutOfTime
+class _Watch:
+    """Notes when a program is started, a socket opened, or a file written outside of a case."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+        self.directory = ""
+        sys.addaudithook(self._hook)
+
+    def start(self, directory: Path) -> None:
+        self.seen, self.directory = [], str(directory)
+
+    def stop(self) -> None:
+        self.directory = ""
+
+    def _hook(self, event: str, args: tuple[Any, ...]) -> None:
+        if not self.directory:
+            return
+        if event.startswith(_FORBIDDEN):
+            self.seen.append(f"{event} {args!r}"[:200])
+        elif event == "open" and isinstance(args[1], str) and set(args[1]) & set("wax+"):
+            path = str(args[0])
+            if not path.startswith((self.directory, tempfile.gettempdir(), "/dev/null")):
+                self.seen.append(f"wrote {path}"[:200])
 
 
-def _batches(cases: list[Case], size: int) -> Iterator[list[Case]]:
-    for start in range(0, len(cases), size):
-        yield cases[start : start + size]
+def _fresh(root: Path) -> Path:
+    """Return an empty directory."""
+    directory = root / "case"
+    shutil.rmtree(directory, ignore_errors=True)
+    if directory.exists():  # what cannot be removed is left behind
+        directory = Path(tempfile.mkdtemp(dir=root))
+    directory.mkdir(exist_ok=True)
+    return directory
+
+
+def _limit_memory(size: int) -> None:
+    """Let allocations past this size fail, so that a runaway case harms nobody else."""
+    used = _status("VmData")
+    if used:
+        resource.setrlimit(resource.RLIMIT_DATA, (used + size, used + size))
+
+
+def _reset_peak() -> int:
+    """Start counting the peak of resident memory anew, where the system can; return it."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+    return _status("VmRSS")
+
+
+def _peak() -> int:
+    return _status("VmHWM")
+
+
+def _status(entry: str) -> int:
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:  # not Linux: memory is not measured
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(entry)), 0)

@@ -1,19 +1,15 @@
-"""A seeded fuzzer of model files: whatever is changed in one, loading gives a model or one line.
-
-``python tests/fuzz/models.py --cases 5000`` runs more of them than the tests do; it prints the
-counts, and the seeds of what went wrong.
-"""
+"""Mutated model files: settings, tensors and bytes."""
 
 from __future__ import annotations
 
-import argparse
-import collections
+import atexit
 import copy
+import functools
 import json
 import random
+import shutil
 import tempfile
-import warnings
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +18,6 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load, save
 
-from augury._base.errors import AuguryError
 from augury.data import Preparation
 from augury.kernel import (
     AugmentedFourierFeatures,
@@ -173,55 +168,32 @@ def _change_tensors(tensors: dict[str, torch.Tensor], draw: random.Random) -> No
         tensors[name] = changes[choice]()
 
 
-def cases(folder: Path, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
-    """Yield mutated files, each with its seed."""
-    whole = {name: (folder / name).read_bytes() for name in MODELS}
-    for seed in range(start, stop):
-        name = MODELS[seed % len(MODELS)]
-        yield seed, mutate(whole[name], folder / name, seed)
+def case(rng: random.Random, directory: Path) -> tuple[str, Callable[[], object]]:
+    """Make a changed model file, to be loaded, looked at and used."""
+    name = rng.choice(MODELS)
+    original = _models() / name
+    path = directory / name
+    path.write_bytes(mutate(original.read_bytes(), original, rng.getrandbits(32)))
+    return name, lambda: use(path)
 
 
-def use(path: Path) -> str:
-    """Load a file, look at it and predict with it; return how that went, in one word.
+@functools.cache
+def _models() -> Path:
+    """Write the models that are changed, once for each process."""
+    folder = tempfile.mkdtemp(prefix="augury-fuzz-models-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    write_models(Path(folder))
+    return Path(folder)
 
-    Any exception but `AuguryError` of one line is a defect, and is left to rise.
-    """
+
+def use(path: Path) -> None:
+    """Load a file, look at it and predict with it."""
     x = np.full((2, *SHAPE), 0.5, dtype=np.float32)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            kept = about_model(path).get("preparation")
-            model: Any = load_model(path, device="cpu")
-            if hasattr(model, "predict"):
-                model.predict(x)
-            else:
-                model.transform(x)
-            if kept is not None:
-                Preparation.from_dict(kept).transform(x)
-        except AuguryError as error:
-            message = str(error)
-            return "refused" if "\n" not in message and len(message) < 1000 else "long message"
-    return "loaded"
-
-
-def main() -> None:
-    """Run a number of cases and print the counts."""
-    from harness import in_fork, survey  # beside this file
-
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--cases", type=int, default=5000)
-    parser.add_argument("--start", type=int, default=0)
-    asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        in_fork(lambda: iter([(0, str(write_models(folder)))]))
-        found = survey(use, cases(folder, asked.start, asked.start + asked.cases), folder)
-    counts = collections.Counter(word for _, word in found)
-    bad = [(seed, word) for seed, word in found if word not in ("loaded", "refused")]
-    print(json.dumps({"cases": len(found), "loaded": counts["loaded"],
-                      "refused": counts["refused"], "defects": bad}, indent=1))  # fmt: skip
-    raise SystemExit(bool(bad))
-
-
-if __name__ == "__main__":
-    main()
+    kept = about_model(path).get("preparation")
+    model: Any = load_model(path, device="cpu")
+    if hasattr(model, "predict"):
+        model.predict(x)
+    else:
+        model.transform(x)
+    if kept is not None:
+        Preparation.from_dict(kept).apply(x)

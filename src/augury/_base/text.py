@@ -5,10 +5,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+_LONGEST = 300  # characters of a name that a message repeats
+
 
 def flat(name: object) -> str:
     """Return a name on one line: names of files and columns may hold line breaks and worse."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(name))
+    text = str(name)
+    text = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def cause(error: BaseException, most: int = 120) -> str:

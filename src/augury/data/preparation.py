@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from augury._base.errors import AuguryError
+from augury._base.text import flat
 from augury.data.labels import Labels
 from augury.data.layout import KINDS, arrange, to_array
 from augury.data.scaling import moments, scale_pixels, span, standardise
@@ -231,7 +232,7 @@ def _listed(value: Any) -> Any:
 
 def _need(holds: bool, otherwise: str) -> None:
     if not holds:
-        raise AuguryError(f"its preparation of data is damaged: {otherwise}")
+        raise AuguryError(f"its preparation of data is damaged: {flat(otherwise)}")
 
 
 def _is_finite(value: Any) -> bool:

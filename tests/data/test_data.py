@@ -339,7 +339,8 @@ def test_torch_datasets_and_lists_of_pairs() -> None:
 def test_refused_datasets() -> None:
     refused("example 3|(5,)|(4,)", as_dataset, [(np.ones(4 + (i == 3)), i % 2) for i in range(6)])
     refused("empty dataset", as_dataset, Pictures(0))
-    refused("item 0|dict|(x, y)", as_dataset, torch.utils.data.Subset([{"x": 1}], [0]))  # type: ignore  # wrong on purpose
+    refused("which entry|label=|it has x", as_dataset, Subset([{"x": 1}], [0]))  # type: ignore  # wrong on purpose
+    refused("item 0|int|(x, y)", as_dataset, Subset([3], [0]))  # type: ignore  # wrong on purpose
     refused("example 0|str|Pillow", as_dataset, [("a.png", 0), ("b.png", 1)])
     refused("labels are missing", as_dataset, [[1.0, 2.0], [3.0, 4.0]])
     pairs = [(np.full(3, np.nan if i > 6 else i), i % 2) for i in range(10)]

@@ -316,6 +316,36 @@ def archive(rng: random.Random, directory: Path) -> Path:
     return path
 
 
+def npy(rng: random.Random, directory: Path) -> Path:
+    """Write a pair of .npy files, one of them with an odd header or changed bytes."""
+    which = rng.choice(("x", "y"))
+    for name, values in (("x", X), ("y", Y.astype(np.uint8))):
+        path = directory / f"{name}_train.npy"
+        np.save(path, values)
+        if name == which and rng.random() < 0.6:
+            path.write_bytes(_header(rng, values.shape) + values.tobytes())
+        elif name == which:
+            path.write_bytes(mutate(path.read_bytes(), rng))
+    return rng.choice((directory, directory / "x_train.npy"))
+
+
+def file_list(rng: random.Random, directory: Path) -> Path:
+    """Write a table of images' names and labels, some of them odd, beside the images."""
+    rows = []
+    (directory / "photos").mkdir()
+    for k in range(6):
+        data = _picture(rng, ".png")
+        (directory / "photos" / f"{k}.png").write_bytes(data if rng.random() < 0.9 else data[:40])
+        name = (
+            f"{k}.png" if rng.random() < 0.9 else rng.choice(("../x.png", "/dev/zero.png", "é.png"))
+        )
+        rows.append(f"{name},{rng.choice(WORDS) if rng.random() < 0.1 else 'ab'[k % 2]}")
+    path = directory / "t.csv"
+    data = "\n".join(["file,y", *rows]).encode("utf-8", "surrogatepass")
+    path.write_bytes(mutate(data, rng) if rng.random() < 0.3 else data)
+    return path
+
+
 MAKERS: tuple[tuple[str, Callable[[random.Random, Path], Path]], ...] = (
     ("npz", npz),
     ("idx", idx),
@@ -324,6 +354,8 @@ MAKERS: tuple[tuple[str, Callable[[random.Random, Path], Path]], ...] = (
     ("parquet", parquet),
     ("images", images),
     ("archive", archive),
+    ("npy", npy),
+    ("file list", file_list),
 )
 
 
@@ -334,11 +366,11 @@ def case(rng: random.Random, directory: Path) -> tuple[str, Callable[[], object]
     if rng.random() < 0.01:
         path = rng.choice(("~nobody/x", "\0", "a" * 5000, "", "/dev/null", "//", str(path) + "/x"))
     options: dict[str, Any] = {}
-    if "table" in kind or kind == "parquet" or rng.random() < 0.02:
+    if kind in ("text table", "parquet", "file list") or rng.random() < 0.02:
         options["label"] = rng.choice(("y", "y", "y", "c", "a", "z", ""))
     if rng.random() < 0.2:
         options["max_examples"] = rng.choice((4, 6, 8, 1))
-    if kind in ("images", "archive"):
+    if kind in ("images", "archive", "file list"):
         options["skip_bad"] = rng.random() < 0.5
         if rng.random() < 0.3:
             options["size"] = rng.choice((1, 4, 8, (3, 5)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -71,18 +72,34 @@ def decode(path: Path, grey: bool, size: tuple[int, int]) -> np.ndarray:
         return to_pixels(upright, grey, size)
 
 
+def decode_bytes(data: bytes) -> Image.Image:
+    """Return an image that is encoded in bytes, upright."""
+    with _checked(io.BytesIO(data)) as image:
+        image.load()
+        turn = _TURN.get(_orientation(image))
+        return image if turn is None else image.transpose(turn)
+
+
 @contextmanager
 def _opened(path: Path) -> Iterator[Image.Image]:
     try:
-        with open(path, "rb") as file:
-            image = _identify(file)
-            width, height = image.size
-            if width * height > MOST_PIXELS:
-                raise Unreadable(
-                    f"it is {width:,} × {height:,} pixels, above the limit of "
-                    f"{MOST_PIXELS // 1_000_000} megapixels"
-                )
+        with open(path, "rb") as file, _checked(file) as image:
             yield image
+    except OSError as error:
+        raise Unreadable(cause(error)) from error
+
+
+@contextmanager
+def _checked(file: IO[bytes]) -> Iterator[Image.Image]:
+    try:
+        image = _identify(file)
+        width, height = image.size
+        if width * height > MOST_PIXELS:
+            raise Unreadable(
+                f"it is {width:,} × {height:,} pixels, above the limit of "
+                f"{MOST_PIXELS // 1_000_000} megapixels"
+            )
+        yield image
     except Unreadable:
         raise
     # Decoders fail on damaged files in many ways; all of them mean that this file is bad.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,8 @@ from torch.utils.data import Subset
 from augury._base.errors import AuguryError
 from augury.data.labels import encode
 from augury.data.layout import to_array
-from augury.data.readers.pictures import is_grey, to_pixels
+from augury.data.readers.items import is_pair, split
+from augury.data.readers.stacking import stack
 from augury.data.sampling import choose, sample_note
 from augury.data.source import Request, Source
 
@@ -28,7 +29,11 @@ def is_map_style(x: Any, y: Any) -> bool:
         return True
     # A list of pictures or tensors, or of pairs where no labels came beside it.
     parts = (Image.Image, Tensor, np.ndarray)
-    return len(x) > 0 and (isinstance(x[0], parts) or (y is None and _is_pair(x[0])))
+    return len(x) > 0 and (isinstance(x[0], parts) or (y is None and _is_item(x[0])))
+
+
+def _is_item(item: Any) -> bool:
+    return is_pair(item) or isinstance(item, Mapping)
 
 
 def read_map_style(x: Any, y: Any, request: Request, classes: Sequence[str] | None) -> Source:
@@ -44,82 +49,38 @@ def read_map_style(x: Any, y: Any, request: Request, classes: Sequence[str] | No
     ready = y if y is not None else _ready_labels(x)
     if ready is None and (most is None or most >= n):
         found: list[Any] = []
-        array = stack((_example(x[i], i, found) for i in range(n)), n)
+        examples = (_example(x[i], i, found, request.label) for i in range(n))
+        array, notes = stack(examples, n, size=request.size)
         names = classes or _class_names(x, found)
-        return Source(array, _column(found), None if names is None else tuple(names))
+        chosen = None if names is None else tuple(names)
+        return Source(array, np.asarray(found), chosen, notes=tuple(notes))
     if ready is None:
         found = []
         for i in range(n):
-            _example(x[i], i, found)
-        ready = _column(found)
+            _example(x[i], i, found, request.label)
+        ready = np.asarray(found)
     names = classes or (_class_names(x, ready) if y is None else None)
     labels = encode(ready, n, names, request.task)
     kept = choose(labels.y, labels.count, most, request.seed)
     index = range(n) if kept is None else kept.tolist()
-    array = stack((_example(x[i], i, None) for i in index), len(index), index.__getitem__)
-    notes: tuple[str, ...] = ()
+    examples = (_example(x[i], i, None, request.label) for i in index)
+    array, notes = stack(examples, len(index), index.__getitem__, request.size)
     if kept is not None:
         by_class = labels.classes is not None
-        notes = (sample_note(len(kept), n, request.seed, by_class=by_class),)
+        notes.append(sample_note(len(kept), n, request.seed, by_class=by_class))
     task = "regression" if labels.classes is None else "classification"
     target = labels.y if kept is None else labels.y[kept]
-    return Source(array, target, labels.classes, task=task, notes=notes, index=kept)
+    return Source(array, target, labels.classes, task=task, notes=tuple(notes), index=kept)
 
 
-def stack(
-    examples: Iterable[Any], n: int, number: Callable[[int], int] = lambda row: row
-) -> np.ndarray:
-    """Put `n` examples into one array, allocated once; `number` names a row in messages."""
-    out: np.ndarray | None = None
-    for row, example in enumerate(examples):
-        if isinstance(example, Image.Image):
-            # Grey pictures become RGB as soon as one is in colour.
-            grey = is_grey(example) and (out is None or out.shape[1] == 1)
-            if out is not None and out.ndim == 4 and out.shape[1] == 1 and not grey:
-                out = np.repeat(out, 3, axis=1)
-            value = to_pixels(example, grey)
-        else:
-            value = to_array(example)
-        if value.dtype.kind not in "biuf":
-            raise AuguryError(
-                f"example {number(row)} is of type {type(example).__name__}, not numbers; "
-                "give arrays, tensors or Pillow images"
-            )
-        if out is None:
-            out = np.empty((n, *value.shape), dtype=value.dtype)
-        elif value.shape != out.shape[1:]:
-            raise AuguryError(
-                f"example {number(row)} has shape {value.shape} and the first {out.shape[1:]}; "
-                "give examples of one shape"
-            )
-        if value.dtype != out.dtype:
-            out = out.astype(np.result_type(out, value), copy=False)
-        out[row] = value
-    assert out is not None  # n > 0
-    return out
-
-
-def _is_pair(item: Any) -> bool:
-    if isinstance(item, list):  # two numbers in a list are a vector
-        return len(item) == 2 and not isinstance(item[0], int | float)
-    return isinstance(item, tuple) and len(item) >= 2
-
-
-def _example(item: Any, i: int, labels: list[Any] | None) -> Any:
-    """Give an item's x; its y goes to `labels`, unless labels came from elsewhere."""
-    if _is_pair(item):
-        if labels is not None:
-            labels.append(item[1])
-        return item[0]
-    if labels is None:
+def _example(item: Any, i: int, labels: list[Any] | None, label: str | None) -> Any:
+    """Return an item's x; its y goes to `labels`, unless labels came from elsewhere."""
+    if labels is None and not is_pair(item) and not isinstance(item, Mapping):
         return item
-    raise AuguryError(
-        f"item {i} of the dataset is of type {type(item).__name__}; expected a pair (x, y)"
-    )
-
-
-def _column(found: list[Any]) -> np.ndarray:
-    return np.asarray([y.item() if isinstance(y, Tensor | np.ndarray) else y for y in found])
+    x, y = split(item, i, label)
+    if labels is not None:
+        labels.append(y)
+    return x
 
 
 def _ready_labels(dataset: Any) -> np.ndarray | None:
@@ -136,7 +97,7 @@ def _ready_labels(dataset: Any) -> np.ndarray | None:
 
 
 def _class_names(dataset: Any, labels: Any) -> list[str] | None:
-    """Give the dataset's own names for its class numbers, where they fit."""
+    """Return the dataset's own names for its class numbers, where they fit."""
     while isinstance(dataset, Subset):
         dataset = dataset.dataset
     names = getattr(dataset, "classes", None)

@@ -7,17 +7,19 @@ from pathlib import Path
 
 from augury._base.errors import AuguryError
 from augury._base.text import did_you_mean, flat, listed
+from augury.data.readers.archive import is_archive, read_archive
 from augury.data.readers.cifar import is_cifar, read_cifar
 from augury.data.readers.embedded import EMBEDDED, read_embedded
 from augury.data.readers.folder import read_folder
 from augury.data.readers.idx import find_training_images, looks_like_idx, read_idx_pair
+from augury.data.readers.npy import find_examples, read_npy
 from augury.data.readers.npz import read_npz
 from augury.data.readers.table import TABLES, read_table
 from augury.data.source import Request, Source
 
 _FORMATS = (
-    "a directory with one sub-directory of images per class, an .npz file, IDX files, CIFAR's "
-    "Python batches, or a table (.csv, .tsv, .parquet)"
+    "a directory with one sub-directory of images per class or a zip or tar archive of one, an "
+    ".npz or .npy file, IDX files, CIFAR's Python batches, or a table (.csv, .tsv, .parquet)"
 )
 
 
@@ -45,6 +47,10 @@ def _read_directory(path: Path, request: Request) -> Source:
     if is_cifar(path):
         _refuse(request, "size")
         return _noted(read_cifar(path), request)
+    examples = find_examples(path)
+    if examples is not None:
+        _refuse(request, "size")
+        return read_npy(examples, request)
     return read_folder(path, request)
 
 
@@ -58,9 +64,13 @@ def _noted(found: Source, request: Request) -> Source:
 def _read_file(path: Path, request: Request) -> Source:
     suffix = path.suffix.lower()
     if suffix in TABLES:
-        _refuse(request, "size")
         return read_table(path, request)
-    _refuse(request, "label", "size")
+    _refuse(request, "label")
+    if is_archive(path):
+        return read_archive(path, request)
+    _refuse(request, "size")
+    if suffix == ".npy":
+        return read_npy(path, request)
     if suffix == ".npz":
         return read_npz(path, new=request.new)
     if looks_like_idx(path):

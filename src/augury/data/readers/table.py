@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from augury._base.errors import AuguryError
 from augury._base.text import cause, did_you_mean, flat, listed
 from augury.data.limits import check_bytes
 from augury.data.readers.columns import column_of, features_of, same_features
+from augury.data.readers.filelist import find_files_column, read_list
 from augury.data.source import Request, Source
 
 if TYPE_CHECKING:
@@ -20,19 +21,32 @@ TABLES = (".csv", ".tsv", ".parquet", ".pq")
 
 
 def read_table(path: Path, request: Request) -> Source:
-    """Read a table from a file; see `read_frame`."""
-    return read_frame(_frame(path), request, str(path))
+    """Read a table from a file, or the images that it lists; see `read_frame`."""
+    frame = _frame(path)
+    frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
+    files = find_files_column(frame, request.label)
+    if files is None:
+        if request.size is not None:
+            raise AuguryError(
+                f"a size is for images, and no column of {flat(path)} lists any; leave it out here"
+            )
+        return read_frame(frame, request, str(path))
+    others = [column for column in frame.columns if column != files]
+    if request.label is None and len(others) == 1 and not request.new:
+        return read_list(frame, files, others[0], request, path)
+    return read_list(frame, files, _label(list(frame.columns), request, str(path)), request, path)
 
 
-def read_frame(frame: pd.DataFrame, request: Request, what: str) -> Source:
+def read_frame(frame: pd.DataFrame, request: Request, what: str, y: Any = None) -> Source:
     """Read a frame: numbers as they are, words with few distinct values as one-hot columns.
 
     Missing numbers become their column's mean; a missing word is none of its column's values.
-    Where a model's preparation is known, its columns are found by their names.
+    Where a model's preparation is known, its columns are found by their names. Labels are a
+    column's, or `y`.
     """
     frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
-    label, like = _label(list(frame.columns), request, what), request.like
-    y = None
+    like = request.like
+    label = None if y is not None else _label(list(frame.columns), request, what)
     if label is not None:
         y = column_of(frame, label, what)
         frame = frame.drop(columns=label)

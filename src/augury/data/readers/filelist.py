@@ -1,0 +1,61 @@
+"""A table that lists the files of images, with a label for each."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from augury._base.errors import AuguryError
+from augury._base.text import flat, listed
+from augury.data.readers.columns import column_of
+from augury.data.readers.folder import read_images
+from augury.data.readers.images import EXTENSIONS
+from augury.data.source import Request, Source
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def find_files_column(frame: pd.DataFrame, label: str | None) -> str | None:
+    """Return the column, other than the label, whose words all end as image files do."""
+    for name in frame.columns:
+        if str(name) == label:
+            continue
+        values = frame[name]
+        if values.ndim == 1 and len(values) and all(_is_image(value) for value in values):
+            return str(name)
+    return None
+
+
+def _is_image(value: object) -> bool:
+    return isinstance(value, str) and os.path.splitext(value)[1].lower() in EXTENSIONS
+
+
+def read_list(
+    frame: pd.DataFrame, files: str, label: str | None, request: Request, path: Path
+) -> Source:
+    """Read the images that a column names, in the table's directory or in one of its own."""
+    names = [str(value) for value in column_of(frame, files, str(path))]
+    root = _root(path.parent, names[0])
+    paths = [root / name for name in names]
+    missing = [name for name, file in zip(names, paths, strict=True) if not file.is_file()]
+    if missing:
+        raise AuguryError(
+            f"{len(missing):,} of the {len(names):,} files that {flat(path)} lists are not in "
+            f"{flat(root)}: {listed(missing, 3)}; correct their names or remove their rows"
+        )
+    others = [str(column) for column in frame.columns if str(column) not in (files, label)]
+    notes = [f"the images that the column {flat(files)} lists were read"]
+    if others:
+        notes.append(f"other columns were not used: {listed(others)}")
+    y = None if label is None else np.asarray(column_of(frame, label, str(path)), dtype=object)
+    return read_images(root, paths, y, None, request, notes, str(path))
+
+
+def _root(beside: Path, first: str) -> Path:
+    """Return the directory that the names start from: the table's, or one inside it."""
+    inside = sorted(p for p in beside.iterdir() if p.is_dir())
+    return next((root for root in (beside, *inside) if (root / first).is_file()), beside)

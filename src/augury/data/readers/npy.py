@@ -1,0 +1,90 @@
+"""An ``.npy`` file of examples with its labels beside it, mapped and not loaded whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from augury._base.errors import AuguryError
+from augury._base.text import flat
+from augury.data.labels import encode
+from augury.data.limits import check_bytes
+from augury.data.sampling import choose, sample_note
+from augury.data.source import Request, Source
+
+_PAIRS = (("x", "y"), ("images", "labels"), ("data", "labels"), ("data", "targets"))
+
+
+def read_npy(path: Path, request: Request) -> Source:
+    """Read the examples of a file that are kept, and their labels from the file beside it."""
+    x = _mapped(path)
+    labels = _labels_beside(path)
+    if labels is None and not request.new:
+        raise AuguryError(
+            f"no labels lie beside {flat(path)}: expected a file named like it, as x.npy and "
+            "y.npy, or images.npy and labels.npy"
+        )
+    return read_mapped(x, None if labels is None else np.array(_mapped(labels)), request, path)
+
+
+def read_mapped(
+    x: np.ndarray,
+    y: Any,
+    request: Request,
+    what: object = "the array",
+    classes: tuple[str, ...] | None = None,
+) -> Source:
+    """Read from a mapped array the examples that are kept, and no others.
+
+    The span of pixels is then that of the examples kept.
+    """
+    if y is None or request.new:
+        check_bytes(x.nbytes, what, "save fewer examples")
+        return Source(np.asarray(x), y, classes)
+    labels = encode(y, len(x), classes, request.task)
+    kept = choose(labels.y, labels.count, request.max_examples, request.seed)
+    task = "regression" if labels.classes is None else "classification"
+    if kept is None:
+        check_bytes(x.nbytes, what, "keep fewer with max_examples (--max-examples)")
+        return Source(np.array(x), labels.y, labels.classes, task=task)
+    check_bytes(len(kept) * x[:1].nbytes, what, "keep fewer with max_examples (--max-examples)")
+    by_class = labels.classes is not None
+    note = sample_note(len(kept), len(x), request.seed, by_class=by_class)
+    return Source(x[kept], labels.y[kept], labels.classes, task=task, notes=(note,), index=kept)
+
+
+def find_examples(folder: Path) -> Path | None:
+    """Return the file of examples in a directory that holds such a pair, the training one first."""
+    found = [path for path in sorted(folder.glob("*.npy")) if _labels_beside(path) is not None]
+    return min(found, key=lambda path: ("train" not in path.stem, path.name), default=None)
+
+
+def _mapped(path: Path) -> np.ndarray:
+    try:
+        found = np.load(path, mmap_mode="r", allow_pickle=False)
+    except OSError:
+        raise
+    except Exception as error:  # a damaged header can make NumPy raise anything
+        raise AuguryError(
+            f"{flat(path)} is no .npy file of numbers, or is damaged or cut short; save it with "
+            "numpy.save"
+        ) from error
+    if not isinstance(found, np.ndarray) or found.ndim == 0:
+        raise AuguryError(f"{flat(path)} holds no array of examples; save one with numpy.save")
+    return found
+
+
+def _labels_beside(path: Path) -> Path | None:
+    """Return the file of labels that belongs to a file of examples, by its name."""
+    stem = path.stem
+    for examples, labels in _PAIRS:
+        for old, new in ((examples, labels), (examples.upper(), labels.upper())):
+            if old in stem.replace("-", "_").split("_"):
+                parts = [new if part == old else part for part in stem.replace("-", "_").split("_")]
+                for joint in ("_", "-"):
+                    found = path.with_name(joint.join(parts) + path.suffix)
+                    if found.is_file():
+                        return found
+    return None

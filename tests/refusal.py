@@ -16,6 +16,7 @@ def refused(words: str, call: Callable[..., Any], *args: Any, **options: Any) ->
         call(*args, **options)
     message = str(caught.value)
     assert "\n" not in message
+    assert len(message) < 2000
     for word in words.split("|"):
         assert word in message, message
 

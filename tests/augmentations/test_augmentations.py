@@ -413,3 +413,11 @@ def test_examples_that_ride_on_fewer_channels_are_warped_alike():
     usual = rotation.apply(x, maps)
     with mock.patch.object(torch.Tensor, "is_cuda", True):
         torch.testing.assert_close(rotation.apply(x, maps), usual)
+
+
+@pytest.mark.parametrize(
+    "spec", ["trivial_augment(pixels=1e300)", "noise(1e39)", "rotation(-1e300)"]
+)
+def test_numbers_that_a_float32_cannot_hold_are_refused(spec: str) -> None:
+    with pytest.raises(AuguryError, match="expected"):
+        parse(spec)

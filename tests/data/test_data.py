@@ -239,8 +239,13 @@ def test_refused_labels() -> None:
     refused("numbers or words|complex", as_dataset, draw(6, 2), np.ones(6) * 1j)
     refused("every target is 0.5", as_dataset, draw(6, 2), [0.5] * 6)
     refused(
-        "label 7|classes given (a and b)", as_dataset, draw(4, 2), [0, 0, 7, 7], classes=["a", "b"]
+        "label '7'|classes given (a and b)",
+        as_dataset,
+        draw(4, 2),
+        [0, 0, 7, 7],
+        classes=["a", "b"],
     )
+    refused("class 'a" + "a" * 50, as_dataset, draw(5, 2), ["b", "b", "c", "c", "a" * 9000])
     refused("labels are missing", as_dataset, draw(6, 2))
 
 

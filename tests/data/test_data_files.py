@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from refusal import refused
 
+from augury._base.errors import AuguryError
 from augury.data import EMBEDDED, load
 from augury.data.readers.paths import read_path
 from augury.data.source import Request
@@ -148,7 +149,7 @@ def test_damaged_npz(tmp_path: Path) -> None:
     path.write_bytes(whole.replace(X.tobytes()[:64], b"?" * 64))
     refused("a.npz is damaged or cut short|CRC", load, path)
     path.write_bytes(b"hello")
-    refused("is no .npz archive|savez", load, path)
+    refused("is not an .npz archive|savez", load, path)
     np.savez(path, a=X, b=Y)
     refused("has no examples|x_train|found a and b", load, path)
     np.savez(path, x=X)
@@ -166,6 +167,36 @@ def test_npz_that_promises_too_much(tmp_path: Path) -> None:
         archive.writestr("x.npy", header.getvalue())
         archive.writestr("y.npy", header.getvalue())
     refused("the array x|25.0 GiB|limit of 16 GiB", load, tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize(
+    "shape", ["(9223372036854775808,)", "(True, 9, 8)", "(12.0, 9)", "('a',)", "(-1, 9)", "12", "{"]
+)
+def test_npz_with_an_odd_header(shape: str, tmp_path: Path) -> None:
+    """Each of these was a TypeError, an OverflowError or a token's error once."""
+    text = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    head = b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("x.npy", head + X.tobytes())
+        archive.writestr("y.npy", head + X.tobytes())
+    refused("a.npz", load, tmp_path / "a.npz")
+
+
+def test_npz_with_a_damaged_lzma_stream(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    raw = io.BytesIO()
+    np.save(raw, X)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("x.npy", raw.getvalue())
+        archive.writestr("y.npy", raw.getvalue())
+    whole = bytearray(path.read_bytes())
+    whole[60:90] = bytes(30)
+    path.write_bytes(whole)
+    refused("a.npz is damaged or cut short", load, path)
+
+
+def test_a_user_who_does_not_exist() -> None:
+    refused("no file or directory ~nobody-here/x", load, "~nobody-here/x")
 
 
 # IDX
@@ -229,11 +260,13 @@ def test_damaged_idx(gz: str, tmp_path: Path) -> None:
     rewrite(idx(X) + b"0")
     refused("holds more than the 864 bytes", load, path)
     rewrite(b"\1\2\3\4" + idx(X))
-    refused("no IDX file|01020304|00000803", load, path)
+    refused("not an IDX file|01020304|00000803", load, path)
     rewrite(idx(X)[:7])
     refused("damaged or cut short", load, path)
     rewrite(b"")
     refused("damaged or cut short", load, path)
+    rewrite(struct.pack(">4B255I", 0, 0, 8, 255, *[1] * 255) + b"0")
+    refused("has 255 dimensions|1 to 4", load, path)
     rewrite(struct.pack(">4B3I", 0, 0, 8, 3, 1 << 20, 1 << 10, 1 << 10))
     refused("1,024.0 GiB|limit of 16 GiB", load, path)
 
@@ -245,8 +278,8 @@ def test_damaged_gzip_and_missing_labels(tmp_path: Path) -> None:
     refused("train-images-idx3-ubyte.gz|damaged or cut short", load, path)
     path.write_bytes(whole)
     (tmp_path / "train-labels-idx1-ubyte").unlink()
-    refused("no labels lie beside|train-labels-idx1-ubyte.gz", load, path)
-    refused("no labels lie beside", load, tmp_path)
+    refused("no labels beside|train-labels-idx1-ubyte.gz", load, path)
+    refused("no labels beside", load, tmp_path)
     only = tmp_path / "train.idx"
     only.write_bytes(idx(X))
     refused("which labels belong|train-labels-idx1-ubyte", load, only)
@@ -364,8 +397,25 @@ def test_damaged_cifar(tmp_path: Path) -> None:
     batch.write_bytes(pickle.dumps([1, 2]))
     refused("holds a list|dict", load, tmp_path)
     batch.write_bytes(pickle.dumps({"pixels": PIXELS}))
-    refused("no batch of CIFAR|data and labels|found pixels", load, tmp_path)
+    refused("not a CIFAR batch|data and labels|found pixels", load, tmp_path)
     batch.write_bytes(pickle.dumps({"data": PIXELS[:, :5], "labels": LABELS}))
     refused("3072 bytes|(20, 5)", load, tmp_path)
     batch.write_bytes(pickle.dumps({"data": PIXELS, "labels": LABELS[:3]}))
     refused("3 labels for 20 images", load, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "labels", [3, "cat" * 20, {"a": 1}, [[1], [1, 2]] * 10, None, [None] * 20, [2**70] * 20, ()]
+)
+def test_cifar_with_odd_labels(labels: Any, tmp_path: Path) -> None:
+    (tmp_path / "data_batch_1").write_bytes(pickle.dumps({"data": PIXELS, "labels": labels}))
+    with pytest.raises(AuguryError) as caught:
+        load(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_cifar_with_an_array_whose_state_never_comes(tmp_path: Path) -> None:
+    start = b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(K\0tU\1btR"
+    batch = b"\x80\2}(U\4data" + start + b"U\6labels]u."
+    (tmp_path / "data_batch_1").write_bytes(batch)
+    refused("data_batch_1", load, tmp_path)

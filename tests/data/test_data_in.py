@@ -250,12 +250,12 @@ def test_mapped_arrays_are_not_loaded_whole(tmp_path: Path) -> None:
     part = as_dataset(mapped, Y, max_examples=6)
     assert torch.equal(part.x, as_dataset(X, Y, max_examples=6).x)
     (tmp_path / "y_train.npy").unlink()
-    refused("no labels lie beside|x.npy and y.npy", load, tmp_path / "x_train.npy")
+    refused("no labels beside|x.npy and y.npy", load, tmp_path / "x_train.npy")
     new = load_new(tmp_path / "x_train.npy", data.preparation, shape=data.shape, real=False)
     assert new.y is None
     np.testing.assert_array_equal(new.x, data.x.numpy())
     np.save(tmp_path / "x_train.npy", np.array([{}]), allow_pickle=True)
-    refused("x_train.npy is no .npy file of numbers", load, tmp_path / "x_train.npy")
+    refused("x_train.npy is not an .npy file of numbers", load, tmp_path / "x_train.npy")
 
 
 def write_zip(path: Path, members: dict[str, bytes]) -> Path:

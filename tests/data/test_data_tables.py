@@ -6,7 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from fuzz.harness import GOOD, judge
 from refusal import refused
 
 from augury.data import limits, load
@@ -41,7 +44,7 @@ def test_tables(name: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(data.x.numpy(), expected, atol=1e-6)
     notes = " | ".join(data.notes)
     assert "one-hot: kind |" in notes
-    assert "dropped, of more than 20 distinct words or of no value: id |" in notes
+    assert "more than 20 distinct words, or without values, were dropped: id |" in notes
     assert "mean: size (5) |" in notes
 
 
@@ -82,6 +85,22 @@ def test_bad_tables(tmp_path: Path) -> None:
     parquet = tmp_path / "t.parquet"
     parquet.write_bytes(b"PAR1 nothing")
     refused("t.parquet cannot be read as a table", load, parquet, label="y")
+
+
+def test_numbers_too_large_for_a_float(tmp_path: Path) -> None:
+    rows = [f"{'9' * 400 if k == 2 else k},{k % 2}" for k in range(8)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,y", *rows]))
+    refused("t.csv|a", load, tmp_path / "t.csv", label="y")
+    (tmp_path / "t.csv").write_text("\n".join(["y,a", *rows]))
+    refused("", load, tmp_path / "t.csv", label="y")
+
+
+@pytest.mark.parametrize("odd", ["", "[]", "{}", '{"columns": 3}', '{"index_columns": [[1]]}'])
+def test_parquet_with_odd_pandas_metadata(odd: str, tmp_path: Path) -> None:
+    table = pa.table({"a": [1.0, 2, 3, 4], "y": [0, 1, 0, 1]})
+    pq.write_table(table.replace_schema_metadata({"pandas": odd}), tmp_path / "t.parquet")
+    outcome = judge(lambda: load(tmp_path / "t.parquet", label="y"))
+    assert outcome[0] in GOOD, outcome
 
 
 @pytest.mark.parametrize("rows", [8, 60])

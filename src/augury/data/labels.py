@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from augury._base.errors import AuguryError
-from augury._base.text import listed
+from augury._base.text import flat, listed
 from augury.data.layout import to_array
 
 TASKS = ("classification", "regression")
@@ -64,13 +64,13 @@ def encode(
     values = _values(y)
     if len(values) != n:
         raise AuguryError(
-            f"{len(values):,} labels came for {n:,} examples; give one label for each example"
+            f"{len(values):,} labels for {n:,} examples; expected one label for each example"
         )
     if task == "regression":
         if values.dtype.kind == "U":
             raise AuguryError(
-                f"a regression needs numbers as labels, not words such as {values[0]!r}; leave "
-                "the task out to classify them"
+                f"a regression needs numbers as labels, not words such as {flat(values[0])!r}; "
+                "leave the task out to classify them"
             )
         values, classes = values.astype(np.float64), None
     if values.dtype.kind == "f":
@@ -93,7 +93,9 @@ def encode(
             return Labels(values.astype(np.float64), None)
         whole = bool(np.all((values == np.floor(values)) & (np.abs(values) < 2.0**63)))
         if classes is not None and not whole:
-            raise AuguryError("class names came with labels that are not whole numbers; drop them")
+            raise AuguryError(
+                "class names were given, but the labels are not whole numbers; drop the names"
+            )
         values = values.astype(np.int64) if whole else values
     distinct, numbers = np.unique(values, return_inverse=True)
     if classes is None:
@@ -122,8 +124,10 @@ def as_written(y: Any) -> np.ndarray | None:
 def check_counts(counts: np.ndarray, names: Sequence[str], numeric: bool = False) -> None:
     """Check that there are two classes or more, with two examples or more each."""
     if len(counts) == 1:
-        raise AuguryError(f"every example is of one class, {names[0]!r}; two classes are needed")
-    lone = [repr(name) for name, count in zip(names, counts, strict=True) if count == 1]
+        raise AuguryError(
+            f"every example is of one class, {flat(names[0])!r}; two classes are needed"
+        )
+    lone = [repr(flat(name)) for name, count in zip(names, counts, strict=True) if count == 1]
     if lone:
         which = f"class {lone[0]} has" if len(lone) == 1 else f"classes {listed(lone, 4)} have"
         hint = ", or predict numbers with --task regression (task= in Python)" if numeric else ""
@@ -185,10 +189,11 @@ def _named(
         ranks = distinct.astype(np.int64)
     twice = [name for name in set(names) if names.count(name) > 1]
     if twice:
-        raise AuguryError(f"two classes have the name {twice[0]!r}; rename one")
+        raise AuguryError(f"two classes have the name {flat(twice[0])!r}; rename one")
     if unknown:
         raise AuguryError(
-            f"label {unknown[0]!r} is none of the {len(names)} classes given ({listed(names, 5)})"
+            f"label {flat(unknown[0])!r} is not one of the {len(names)} classes given "
+            f"({listed(names, 5)})"
         )
     kept = np.sort(ranks)
     return tuple(names[r] for r in kept), np.searchsorted(kept, ranks)[numbers]

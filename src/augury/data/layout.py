@@ -17,7 +17,7 @@ _LEAST_SIDE = 6
 
 
 def to_array(x: Any, what: str = "examples") -> np.ndarray:
-    """View anything array-like as a NumPy array, without a copy where that can be."""
+    """Return anything array-like as a NumPy array, without a copy where possible."""
     if isinstance(x, Tensor):
         x = x.detach().cpu()
         if x.layout != torch.strided:

@@ -1,4 +1,4 @@
-"""What a file may claim before it is believed: small files can promise huge contents."""
+"""How large data may be: small files can promise huge contents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_PIXELS = 64_000_000
 
 
 def check_bytes(size: int, what: object, advice: str) -> None:
-    """Refuse an array that would fill the memory, before any of it is read."""
+    """Raise if an array would fill the memory, before any of it is read."""
     if size > MOST_BYTES:
         raise AuguryError(
             f"{flat(what)} would take {size / (1 << 30):,.1f} GiB in memory, above the limit of "

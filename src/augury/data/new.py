@@ -85,14 +85,13 @@ def _labels(source: Source, count: int, real: bool, notes: list[str]) -> np.ndar
         notes.append("some labels are missing: predictions were not compared with them")
         return None
     if len(y) != count:
-        raise AuguryError(
-            f"{len(y):,} labels came for {count:,} examples; give one for each, or none"
-        )
+        raise AuguryError(f"{len(y):,} labels for {count:,} examples; give one for each, or none")
     if not real:
         return y
     try:
         return np.asarray(source.y, dtype=np.float64).reshape(count)
     except ValueError:
         raise AuguryError(
-            f"the model predicts numbers, and the labels are words, as {y[0]!r}; leave them out"
+            f"the model predicts numbers, and the labels are words, as {str(y[0])[:80]!r}; leave "
+            "them out"
         ) from None

@@ -154,7 +154,7 @@ class Preparation:
         if array.shape[1:] != self.shape:
             raise AuguryError(
                 f"the model takes examples of shape {self.shape}, and these have "
-                f"{array.shape[1:]}; for a folder of images give --size, for a table --label"
+                f"{array.shape[1:]}; for a directory of images give --size, for a table --label"
             )
         out = self.apply(array)
         if out.dtype != np.uint8 and not np.isfinite(out).all():

@@ -25,7 +25,7 @@ _PIECE = 1 << 20
 
 
 def is_archive(path: Path) -> bool:
-    """Whether a file's name says that it is an archive."""
+    """Return whether a file's name says that it is an archive."""
     return path.name.lower().endswith(ARCHIVES)
 
 

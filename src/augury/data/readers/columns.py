@@ -120,7 +120,7 @@ def _words(column: pd.Series) -> np.ndarray:
 
 
 def _numbers(column: pd.Series) -> np.ndarray:
-    """Return a column as numbers, NaN where a cell is none."""
+    """Return a column as numbers, NaN where a cell is not one."""
     import pandas as pd
 
     found: Any = pd.to_numeric(column.astype(object), errors="coerce")
@@ -128,7 +128,7 @@ def _numbers(column: pd.Series) -> np.ndarray:
 
 
 def _check_stray(column: pd.Series, numbers: np.ndarray, what: str, *, most: bool = False) -> None:
-    """Refuse a column with cells that are no numbers; with `most`, only if most cells are."""
+    """Raise if some cells are not numbers; with `most`, only if most of the others are."""
     stray = column.notna().to_numpy() & np.isnan(numbers)
     if stray.any() and not (most and np.sum(~np.isnan(numbers)) <= stray.sum()):
         first = int(np.argmax(stray))
@@ -147,8 +147,8 @@ def _notes(
         notes.append(f"columns of words became one-hot: {listed(one_hot)}")
     if dropped:
         notes.append(
-            f"columns were dropped, of more than {_MOST_CATEGORIES} distinct words or of no value: "
-            f"{listed(dropped)}"
+            f"columns with more than {_MOST_CATEGORIES} distinct words, or without values, were "
+            f"dropped: {listed(dropped)}"
         )
     if filled:
         notes.append(f"missing values became {mean}: {listed(filled)}")

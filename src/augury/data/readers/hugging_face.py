@@ -12,7 +12,7 @@ from augury.data.source import Request, Source
 
 
 def is_hugging_face(x: Any) -> bool:
-    """Whether this is a ``datasets.Dataset``; the package is never imported for it."""
+    """Return whether this is a ``datasets.Dataset``; the package is never imported for it."""
     ours = ("features", "column_names", "with_format", "__len__", "__getitem__")
     return type(x).__module__.startswith("datasets.") and all(hasattr(x, name) for name in ours)
 

@@ -24,10 +24,11 @@ from augury.data.source import Source
 _TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 _IMAGES = re.compile(r"train-images[-.]idx3-ubyte(\.gz)?")
 _GZIP = b"\x1f\x8b"
+_MOST_SIDES = 4
 
 
 def looks_like_idx(path: Path) -> bool:
-    """Whether a file's name or its first bytes say that it is IDX."""
+    """Return whether a file's name or its first bytes say that it is IDX."""
     if re.search(r"idx\d", path.name):
         return True
     try:
@@ -39,7 +40,7 @@ def looks_like_idx(path: Path) -> bool:
 
 
 def find_training_images(folder: Path) -> Path | None:
-    """Give MNIST's file of training images in a folder, if it is there."""
+    """Return MNIST's file of training images in a directory, if it is there."""
     return next((p for p in sorted(folder.iterdir()) if _IMAGES.fullmatch(p.name)), None)
 
 
@@ -77,10 +78,14 @@ def _read(stream: IO[bytes], path: Path) -> np.ndarray:
     magic = stream.read(4)
     if len(magic) == 4 and (magic[:2] != b"\0\0" or magic[2] not in _TYPES or not magic[3]):
         raise AuguryError(
-            f"{flat(path)} is no IDX file: it starts with {magic.hex()}, where 0000 and a type "
+            f"{flat(path)} is not an IDX file: it starts with {magic.hex()}, where 0000 and a type "
             "were expected (00000803 for MNIST's images)"
         )
     _, _, code, sides = struct.unpack("4B", magic)
+    if sides > _MOST_SIDES:
+        raise AuguryError(
+            f"{flat(path)} says that it has {sides} dimensions; expected 1 to {_MOST_SIDES}"
+        )
     shape = struct.unpack(f">{sides}I", stream.read(4 * sides))
     dtype = np.dtype(_TYPES[code])
     promised = math.prod(shape) * dtype.itemsize
@@ -113,4 +118,6 @@ def _labels_beside(images: Path) -> Path:
     for candidate in (name, plain, plain + ".gz"):
         if images.with_name(candidate).is_file():
             return images.with_name(candidate)
-    raise AuguryError(f"no labels lie beside {flat(images)}: expected the file {flat(name)} there")
+    raise AuguryError(
+        f"there are no labels beside {flat(images)}: expected the file {flat(name)} there"
+    )

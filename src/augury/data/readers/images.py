@@ -1,4 +1,4 @@
-"""One image file: found out about from its header, then decoded, within a limit of pixels."""
+"""One image file: its header is read first, then its pixels, within a limit of pixels."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def read_header(path: Path) -> Header:
 
 
 def decode(path: Path, grey: bool, size: tuple[int, int]) -> np.ndarray:
-    """Give an image as bytes, channels × height × width, upright and resized to `size`."""
+    """Return an image as bytes, channels × height × width, upright and resized to `size`."""
     with _opened(path) as image:
         turn = _TURN.get(_orientation(image))
         side = 2 * max(size)
@@ -124,11 +124,11 @@ def _identify(file: IO[bytes]) -> Image.Image:
             return factory(file, "")
         except (SyntaxError, IndexError, TypeError, struct.error):
             continue
-    raise Unreadable("it is no image that Pillow can read" if start else "the file is empty")
+    raise Unreadable("it is not an image that Pillow can read" if start else "the file is empty")
 
 
 def _orientation(image: Image.Image) -> int:
-    """Give the EXIF orientation, 1 if there is none; Pillow turns TIFF files itself."""
+    """Return the EXIF orientation, 1 if there is none; Pillow turns TIFF files itself."""
     if "exif" not in image.info or image.format == "TIFF":
         return 1
     try:

@@ -20,7 +20,7 @@ Y_KEYS = ("label", "labels", "fine_label", "target", "targets", "class", "cls", 
 
 
 def is_pair(item: Any) -> bool:
-    """Whether an item is (x, y): a tuple, or a list that is not two numbers."""
+    """Return whether an item is (x, y): a tuple, or a list that is not two numbers."""
     if isinstance(item, list):
         return len(item) == 2 and not isinstance(item[0], int | float)
     return isinstance(item, tuple) and len(item) >= 2
@@ -88,5 +88,5 @@ def _decoded(data: bytes) -> Image.Image:
         return decode_bytes(data)
     except Unreadable as error:
         raise AuguryError(
-            f"an example of {len(data):,} bytes is no image that can be read: {flat(error)}"
+            f"an example of {len(data):,} bytes is not an image that can be read: {flat(error)}"
         ) from None

@@ -1,4 +1,4 @@
-"""Datasets that give (x, y) by index, torch's among them, read one example at a time."""
+"""Datasets that return (x, y) by index, torch's among them, read one example at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from augury.data.source import Request, Source
 
 
 def is_map_style(x: Any, y: Any) -> bool:
-    """Whether `x` is to be read by index, rather than seen as an array at once."""
+    """Return whether `x` is to be read by index, not as one array."""
     if isinstance(x, str | bytes | dict | np.ndarray | Tensor) or hasattr(x, "__array__"):
         return False
     if not (hasattr(x, "__len__") and hasattr(x, "__getitem__")):

@@ -23,7 +23,7 @@ def read_npy(path: Path, request: Request) -> Source:
     labels = _labels_beside(path)
     if labels is None and not request.new:
         raise AuguryError(
-            f"no labels lie beside {flat(path)}: expected a file named like it, as x.npy and "
+            f"there are no labels beside {flat(path)}: expected a file named like it, as x.npy and "
             "y.npy, or images.npy and labels.npy"
         )
     return read_mapped(x, None if labels is None else np.array(_mapped(labels)), request, path)
@@ -68,11 +68,12 @@ def _mapped(path: Path) -> np.ndarray:
         raise
     except Exception as error:  # a damaged header can make NumPy raise anything
         raise AuguryError(
-            f"{flat(path)} is no .npy file of numbers, or is damaged or cut short; save it with "
-            "numpy.save"
+            f"{flat(path)} is not an .npy file of numbers, or is damaged; save it with numpy.save"
         ) from error
     if not isinstance(found, np.ndarray) or found.ndim == 0:
-        raise AuguryError(f"{flat(path)} holds no array of examples; save one with numpy.save")
+        raise AuguryError(
+            f"{flat(path)} does not hold an array of examples; save one with numpy.save"
+        )
     return found
 
 

@@ -100,7 +100,7 @@ def _explain(path: Path, error: Exception) -> str:
         return f"{flat(path)} is damaged or cut short ({cause(error)}); copy or save it again"
     if start[:1] == b"\x80":
         return (
-            f"{flat(path)} is a pickle and no .npz archive, and is not read since it could run "
+            f"{flat(path)} is a pickle, not an .npz archive, and is not read since it could run "
             "code; save it with numpy.savez(path, x=x, y=y)"
         )
-    return f"{flat(path)} is no .npz archive; save it with numpy.savez(path, x=x, y=y)"
+    return f"{flat(path)} is not an .npz archive; save it with numpy.savez(path, x=x, y=y)"

@@ -10,12 +10,12 @@ ALPHA_MODES = ("LA", "La", "PA", "RGBA", "RGBa")
 
 
 def is_grey(image: Image.Image) -> bool:
-    """Whether an image's mode has no colour; palettes count as colour."""
+    """Return whether an image's mode has no colour; palettes count as colour."""
     return image.mode in GREY_MODES
 
 
 def to_pixels(image: Image.Image, grey: bool, size: tuple[int, int] | None = None) -> np.ndarray:
-    """Give an image as bytes, channels × height × width; alpha is dropped.
+    """Return an image as bytes, channels × height × width; alpha is dropped.
 
     Parameters
     ----------

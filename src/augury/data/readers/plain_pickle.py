@@ -95,10 +95,12 @@ def read_pickle(path: Path) -> dict[str, Any]:
     # A damaged pickle can fail in any way at all, and the file is all that there is to blame.
     except Exception as error:  # a damaged pickle may raise anything
         raise AuguryError(
-            f"{flat(path)} is damaged or no pickle of arrays ({cause(error)}); copy it again"
+            f"{flat(path)} is damaged, or not a pickle of arrays ({cause(error)}); copy it again"
         ) from None
     if not isinstance(found, dict):
-        raise AuguryError(f"{flat(path)} holds a {type(found).__name__}, and a dict was expected")
+        raise AuguryError(f"{flat(path)} holds a {type(found).__name__}; expected a dict")
+    if any(isinstance(v, _Array) and not hasattr(v, "values") for v in found.values()):
+        raise AuguryError(f"{flat(path)} is damaged: an array in it has no values; copy it again")
     return {
         key.decode("latin1") if isinstance(key, bytes) else str(key): (
             value.values if isinstance(value, _Array) else value

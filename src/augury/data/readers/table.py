@@ -1,4 +1,4 @@
-"""CSV and Parquet tables: a row an example, a column a feature, one column the label."""
+"""CSV and Parquet tables: each row is an example, one column the label, the others features."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _frame(path: Path) -> pd.DataFrame:
 
 
 def _check_parquet(path: Path) -> None:
-    """Refuse a file whose header promises too much: its encodings pack a column to a few bytes."""
+    """Raise if a file's header promises too much: a column can be packed to a few bytes."""
     from pyarrow import parquet
 
     about = parquet.read_metadata(path)

@@ -141,6 +141,8 @@ def _change_tensors(tensors: dict[str, torch.Tensor], draw: random.Random) -> No
         return
     name = draw.choice(sorted(tensors))
     value = tensors[name]
+    if not value.dtype.is_floating_point or value.element_size() == 1:
+        value = value.float()
     changes = (
         lambda: value.flatten(),
         lambda: value[:-1],

@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.sparse
 import torch
 from refusal import refused
 from sklearn.datasets import load_digits
@@ -94,7 +95,7 @@ def test_a_regression_does_not_depend_on_the_mean_of_y(offset, tmp_path):
 
 def test_nothing_of_a_fitted_model_stays_on_a_device(digits):
     """What is pickled moves with the module: its own tensors, or none on a device."""
-    spec = "translation(0.2)"  # maps that are drawn on the device
+    spec = "elastic(0.05)"  # maps that are drawn on the device
     for objective in ("first-order", "exact"):
         model = AugmentedKernelClassifier(spec, objective=objective, **IMAGE).fit(*digits)
         moved = copy.deepcopy(model._psi).to("meta")
@@ -236,3 +237,47 @@ def test_a_transformer_survives_a_file(digits, tmp_path, kind, sampling):
     assert again.transform(X).dtype == kind
     assert list(again.get_feature_names_out()) == list(step.get_feature_names_out())
     refused("AugmentedFourierFeatures", AugmentedKernelClassifier.load, tmp_path / "step")
+
+
+def test_an_odd_number_of_components_is_rounded_up(digits):
+    step = AugmentedFourierFeatures(n_components=33).fit(digits[0])
+    assert step.transform(digits[0][:2]).shape == (2, 34)
+    assert len(step.get_feature_names_out()) == 34
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda X: torch.from_numpy(X).to_sparse(), "X is a sparse tensor|to_dense"),
+        (lambda X: torch.from_numpy(X).to(torch.float8_e4m3fn), "float8|.float()"),
+        (lambda X: torch.from_numpy(X).to(torch.complex64), "complex64|real numbers"),
+        (lambda X: scipy.sparse.csr_array(X), "sparse|.toarray()"),
+    ],
+)
+def test_examples_that_are_no_plain_numbers_are_refused_in_one_line(digits, change, words):
+    X, y = digits
+    fitted = classifier().fit(X, y)
+    for call in (lambda X: classifier().fit(X, y), fitted.predict, fitted.predict_proba):
+        refused(words, call, change(X))
+    step = AugmentedFourierFeatures(n_components=16)
+    refused(words, step.fit, change(X))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("wrap", [np.asarray, torch.from_numpy, list])
+def test_targets_that_are_not_finite_are_refused_in_one_line(digits, value, wrap):
+    X = digits[0]
+    y = digits[1].astype(np.float64)
+    y[7] = value
+    word = "NaN" if np.isnan(value) else "infinity"
+    refused(word, classifier().fit, X, wrap(y))
+    refused(word, AugmentedKernelRegressor(**IMAGE).fit, X, wrap(y))
+    refused("NaN or infinity", AugmentedFourierFeatures(n_components=16).fit, X, wrap(y))
+
+
+def test_targets_on_a_curious_tensor_are_refused_in_one_line(digits):
+    X, y = digits[0], torch.from_numpy(digits[1]).double()
+    refused("y is a sparse tensor", AugmentedKernelRegressor(**IMAGE).fit, X, y.to_sparse())
+    refused("float8", AugmentedKernelRegressor(**IMAGE).fit, X, y.to(torch.float8_e4m3fn))
+    refused("float8", classifier().fit, X, y.to(torch.float8_e4m3fn))
+    assert classifier().fit(X, y.bfloat16()).score(X, digits[1]) > 0.9

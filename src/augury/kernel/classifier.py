@@ -16,7 +16,7 @@ from torch import Tensor
 from augury._base.devices import resolve_device
 from augury._base.errors import AuguryError
 from augury.kernel.base import KernelModel, Progress
-from augury.kernel.inputs import read_inputs
+from augury.kernel.inputs import one_line, read_inputs, read_target
 from augury.kernel.rules import Rule, one_of
 from augury.objectives import logistic, multinomial
 
@@ -34,7 +34,8 @@ class AugmentedKernelClassifier(ClassifierMixin, KernelModel):
     input_shape
         The shape of one example where rows of X are flat: ``(1, 28, 28)``.
     n_components
-        The number of Fourier features, even.
+        The number of Fourier features. Each frequency has a cosine and a sine, so that an odd
+        number is rounded up.
     kernel, nu, gamma, sampling, mean, std
         As for `FourierFeatures`.
     n_views
@@ -113,11 +114,11 @@ class AugmentedKernelClassifier(ClassifierMixin, KernelModel):
         if self.loss != "quadratic" and self.objective == "tangent":
             raise AuguryError("the tangent objective is for the quadratic loss; use second-order")
         x = read_inputs(self, X, self.input_shape, reset=True)
-        if y is None:
-            raise AuguryError("requires y to be passed, but the target y is None")
-        labels = column_or_1d(y.cpu().numpy() if isinstance(y, Tensor) else y, warn=True)
-        assert_all_finite(labels, input_name="y")
-        check_classification_targets(labels)
+        labels = read_target(y)
+        with one_line():
+            labels = column_or_1d(labels, warn=True)
+            assert_all_finite(labels, input_name="y")
+            check_classification_targets(labels)
         if len(labels) != len(x):
             raise AuguryError(f"X has {len(x)} examples and y {len(labels)}; give one label each")
         self.classes_, numbers = np.unique(labels, return_inverse=True)

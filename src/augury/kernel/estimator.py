@@ -12,7 +12,7 @@ from augury._base.memory import GIB, available_bytes
 from augury.augmentations import Augmentation
 from augury.features import AugmentedFourier, FourierFeatures
 from augury.kernel.inputs import on_cpu
-from augury.kernel.parameters import FourierParameters
+from augury.kernel.parameters import FourierParameters, even
 
 
 class FourierEstimator(FourierParameters):
@@ -42,8 +42,8 @@ class FourierEstimator(FourierParameters):
 
     @property
     def _d(self) -> int:
-        """The number of features, of NumPy's types too, as a grid search gives them."""
-        return int(self.n_components)
+        """The number of features: `n_components`, or one more if that is odd."""
+        return even(self.n_components)
 
     def _make_features(self, *, shared: bool = False, short: bool = False) -> AugmentedFourier:
         phi = FourierFeatures(

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 import torch
+from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 from torch import Tensor
 
+from augury._base.devices import HALF_FLOATS
 from augury._base.errors import AuguryError
 from augury._base.rng import Rng
 from augury.augmentations import Augmentation, parse
 
 _LOOKED_AT = 64  # examples
+_TYPES = (
+    *(torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64),
+    *(*HALF_FLOATS, torch.float32, torch.float64),
+)
 
 
 def read_inputs(
@@ -38,17 +45,20 @@ def read_inputs(
     reset
         Whether this is the data to fit.
     """
+    if issparse(X):
+        raise AuguryError(
+            "X is a sparse matrix, and dense examples are needed; convert it with .toarray()"
+        )
     if isinstance(X, Tensor):
+        check_dense("X", X)
         flat, came = _check_tensor(estimator, X, reset=reset), X.shape[1:]
     else:
         came = X.shape[1:] if isinstance(X, np.ndarray) and X.ndim > 2 else ()
         rows: Any = X.reshape(len(X), -1) if came else X
-        try:
+        with one_line():
             array: Any = validate_data(
                 estimator, rows, reset=reset, dtype="numeric", ensure_all_finite=False
             )
-        except ValueError as error:  # of several lines
-            raise AuguryError(" ".join(str(error).split())) from None
         if array.dtype.kind not in "biuf":
             raise AuguryError(f"X must hold numbers, not {array.dtype}; convert it first")
         if array.dtype not in (np.uint8, np.float16, np.float32, np.float64):
@@ -72,6 +82,40 @@ def read_inputs(
             f"up to {float(flat.max()):g}; give bytes (uint8), or divide by 255"
         )
     return flat.reshape(len(flat), *estimator.shape_)
+
+
+def read_target(y: Any) -> Any:
+    """Return y as an array, from a tensor on any device."""
+    if y is None:
+        raise AuguryError("requires y to be passed, but the target y is None")
+    if not isinstance(y, Tensor):
+        return y
+    check_dense("y", y)
+    plain = y.detach().cpu()
+    return (plain.float() if plain.dtype == torch.bfloat16 else plain).numpy()
+
+
+@contextlib.contextmanager
+def one_line() -> Iterator[None]:
+    """Turn the errors of scikit-learn's checks, which have several lines, into one line."""
+    try:
+        yield
+    except ValueError as error:
+        raise AuguryError(" ".join(str(error).split())) from None
+
+
+def check_dense(name: str, value: Tensor) -> None:
+    """Raise unless a tensor holds plain real numbers."""
+    if value.layout != torch.strided or value.is_nested:
+        raise AuguryError(
+            f"{name} is a {'nested' if value.is_nested else 'sparse'} tensor, and a dense one is "
+            "needed; convert it with .to_dense()"
+        )
+    if value.dtype not in _TYPES:
+        raise AuguryError(
+            f"{name} must hold real numbers of 16 bits or more, or bytes, not {value.dtype}; "
+            "convert it with .float()"
+        )
 
 
 def _check_tensor(estimator: Any, X: Tensor, *, reset: bool) -> Tensor:

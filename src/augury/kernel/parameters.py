@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from augury._base.errors import AuguryError
 from augury.augmentations import Augmentation
 from augury.features.bandwidth import RULES
 from augury.features.frequencies import KERNELS, NUS, SAMPLINGS
@@ -55,7 +54,7 @@ class FourierParameters(BaseEstimator):
 
     rules: ClassVar[dict[str, Rule]] = {
         "input_shape": _SHAPE,
-        "n_components": whole(2, 2**40),
+        "n_components": whole(1, 2**40),
         "kernel": one_of(KERNELS),
         "nu": one_of(NUS),
         "gamma": POSITIVE | one_of(RULES),
@@ -70,11 +69,11 @@ class FourierParameters(BaseEstimator):
     def check_parameters(self) -> None:
         """Raise one clear line if a parameter is of the wrong type or out of range."""
         check_all(self.rules, self.get_params(deep=False))
-        if self.n_components % 2:
-            raise AuguryError(
-                f"n_components must be even, a cosine and a sine for each frequency, not "
-                f"{self.n_components}"
-            )
+
+
+def even(n_components: int) -> int:
+    """Return the number of features: each frequency has a cosine and a sine, so it is even."""
+    return 2 * -(-int(n_components) // 2)
 
 
 def seed_from(random_state: Any) -> int:

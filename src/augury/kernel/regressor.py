@@ -9,11 +9,10 @@ import numpy as np
 import torch
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted
-from torch import Tensor
 
 from augury._base.errors import AuguryError
 from augury.kernel.base import KernelModel, Progress
-from augury.kernel.inputs import read_inputs
+from augury.kernel.inputs import one_line, read_inputs, read_target
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -46,14 +45,9 @@ class AugmentedKernelRegressor(RegressorMixin, KernelModel):
         """Choose γ and λ, and solve for the weights; y is ``(n,)`` or ``(n, outputs)``."""
         self.check_parameters()
         x = read_inputs(self, X, self.input_shape, reset=True)
-        if y is None:
-            raise AuguryError("requires y to be passed, but the target y is None")
-        values = check_array(
-            y.cpu().numpy() if isinstance(y, Tensor) else y,
-            ensure_2d=False,
-            dtype="float64",
-            input_name="y",
-        )
+        target = read_target(y)
+        with one_line():
+            values = check_array(target, ensure_2d=False, dtype="float64", input_name="y")
         if len(values) != len(x):
             raise AuguryError(f"X has {len(x)} examples and y {len(values)}; give one value each")
         self._flat = values.ndim == 1

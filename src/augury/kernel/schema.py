@@ -23,6 +23,7 @@ from augury.augmentations import Augmentation, parse
 from augury.data import Preparation
 from augury.kernel.classifier import AugmentedKernelClassifier
 from augury.kernel.estimator import FourierEstimator
+from augury.kernel.parameters import even
 from augury.kernel.regressor import AugmentedKernelRegressor
 from augury.kernel.rules import (
     FLAG,
@@ -146,7 +147,6 @@ def read_settings(source: str) -> Settings:
     if params["input_shape"] is not None:
         params["input_shape"] = tuple(params["input_shape"])
     _check_channels(params, shape)
-    kind(**params).check_parameters()
     classes = None
     if found["kind"] == "classifier":
         classes = _classes(found["classes"], found["class_type"])
@@ -188,7 +188,7 @@ def check_tensors(settings: Settings, tensors: Mapping[str, Tensor]) -> None:
 
 def _shapes(settings: Settings, tensors: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
     """Return the shape that each tensor must have."""
-    d, pixels = int(settings.params["n_components"]), math.prod(settings.shape)
+    d, pixels = even(settings.params["n_components"]), math.prod(settings.shape)
     count = d // 2
     shapes: dict[str, tuple[int, ...]] = {"phi.offsets": (count,)}
     if settings.params["sampling"] == "hadamard":

@@ -19,6 +19,7 @@ from augury.kernel.estimator import FourierEstimator
 from augury.kernel.inputs import (
     check_range,
     read_inputs,
+    read_target,
     to_floats,
     warn_of_range,
 )
@@ -99,7 +100,7 @@ class AugmentedFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 def _targets(y: Any, count: int) -> Tensor:
     """Give targets Y with K_Y = YYᵀ: one-hot classes, or centred numbers."""
-    values = np.asarray(y.cpu() if isinstance(y, Tensor) else y)
+    values = np.asarray(read_target(y))
     if len(values) != count:
         raise AuguryError(f"X has {count} examples and y {len(values)}; give one target each")
     if values.ndim == 1 and values.dtype.kind != "f":

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from augury._base.rng import Rng, normal_from
+from augury._base.rng import Rng, normal_from, uniform_from
 
 
 @settings(deadline=None, max_examples=25)
@@ -44,6 +44,17 @@ def test_uniform_is_uniform_and_normal_is_normal():
     flat = z.flatten(0, 1)
     off = (flat.T @ flat / len(flat)) - torch.eye(5)
     assert float(off.abs().max()) < 0.03
+
+
+def test_uniform_numbers_are_inside_the_open_interval():
+    words = torch.cat([torch.arange(100), 2**24 - 1 - torch.arange(100)])
+    found = uniform_from(words)
+    assert float(found.min()) > 0
+    assert float(found.max()) < 1
+    assert float(normal_from(torch.tensor([0]), 2).abs().max()) < torch.inf
+    others = words[words != 2**24 - 1]  # all but the one word that gave 1 are as they were
+    expected = (others.to(torch.float32) + 0.5) / 2**24
+    assert torch.equal(uniform_from(others), expected)
 
 
 def test_whole_numbers_are_even():

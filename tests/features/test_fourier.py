@@ -283,10 +283,10 @@ def test_structured_or_too_many_frequencies_are_not_transformed():
 
 def test_blocks_of_examples_and_of_frequencies_change_nothing(monkeypatch):
     x = images(b=7)
-    whole = AugmentedFourier(parse("translation(0.2)"), FourierFeatures(32, gamma=0.2)).fit(x)
+    whole = AugmentedFourier(parse("elastic(0.1)"), FourierFeatures(32, gamma=0.2)).fit(x)
     monkeypatch.setattr("augury.features.augmented._CHUNK", 1000)
     monkeypatch.setattr("augury.features.augmented._BLOCK", 32)
-    parts = AugmentedFourier(parse("translation(0.2)"), FourierFeatures(32, gamma=0.2)).fit(x)
+    parts = AugmentedFourier(parse("elastic(0.1)"), FourierFeatures(32, gamma=0.2)).fit(x)
     torch.testing.assert_close(parts(x), whole(x), atol=1e-12, rtol=0)
 
 
@@ -313,7 +313,17 @@ def test_quadrature_needs_fewer_versions_than_chance():
     assert chance(4) == pytest.approx(2 * chance(16), rel=0.25)
 
 
-@pytest.mark.parametrize("spec", ["rotation(15)", "translation(0.2)", "flips"])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "rotation(15)",
+        "translation(0.2)",
+        "flips",
+        "elastic(0.1)",
+        "scaling(0.8,1.5)",
+        "contrast(0.5)",
+    ],
+)
 def test_leading_rows_hold_the_variance_of_the_versions(spec):
     x = images(b=9)
     phi = FourierFeatures(64, gamma=0.2)
@@ -359,5 +369,44 @@ def test_bad_use_is_refused_in_one_line():
     refused("call fit", AugmentedFourier(rotation, FourierFeatures(8)), x)
     flat = AugmentedFourier(rotation, FourierFeatures(8, gamma=1.0))
     refused("works on image data", flat.fit, x.flatten(1))
-    own = AugmentedFourier(parse("translation(0.2)"), FourierFeatures(8, gamma=1.0)).fit(x)
+    own = AugmentedFourier(parse("elastic(0.1)"), FourierFeatures(8, gamma=1.0)).fit(x)
     refused("shared=True", own.views_of, x)
+
+
+@pytest.mark.parametrize("spec", ["rotation(15)", "rotation(180)", "shear(20)", "translation(0.2)"])
+def test_one_view_is_drawn_and_not_the_mean_parameter(spec):
+    """The only node of a rule of one would be no augmentation, or half a turn for all."""
+    augmentation, x = parse(spec), images(b=5)
+    assert augmentation.nodes(1) is None
+    views, weights = augmentation.versions(x, 1, Rng(0, torch.arange(5)))
+    assert weights.tolist() == [1.0]
+    assert float((views[0] - x).abs().amax((1, 2, 3)).min()) > 1e-3
+    phi = FourierFeatures(64, gamma=0.2)
+    psi = AugmentedFourier(augmentation, phi, n_views=1).fit(x)
+    assert float((psi(x) - phi(x)).norm()) > 0.1
+
+
+@pytest.mark.parametrize(("spec", "n"), [("translation(0.2)", 8), ("resized_crop(0.5)", 6)])
+def test_points_that_fill_the_cube_come_nearer_to_the_averaged_kernel_than_draws(spec, n):
+    """Draws that serve both ends of a kernel are off by (K_same − K̄)/n, whatever d is."""
+    augmentation, x = parse(spec), digits(12)
+    gaussian = ShiftInvariantKernel("gaussian")
+
+    def diagonal(rule):
+        views = augmentation.apply(x.unsqueeze(0), rule.params).flatten(2).movedim(0, 1)
+        each = torch.stack([gaussian.matrix(v, v, 0.3) for v in views])
+        return torch.einsum("n,bnm,m->b", rule.weights, each, rule.weights)
+
+    true = diagonal(augmentation.nodes(400))
+    off = (diagonal(augmentation.nodes(n)) - true).abs().mean()
+    assert float(off) < 0.4 * float(((1 - true) / n).mean())
+
+
+def test_another_seed_draws_other_maps_for_the_same_frequencies():
+    x = images(b=3)
+    made = [
+        AugmentedFourier(parse("elastic(0.1)"), FourierFeatures(32, gamma=0.2), seed=k).fit(x)(x)
+        for k in (0, 0, 1)
+    ]
+    assert torch.equal(made[0], made[1])
+    assert float((made[0] - made[2]).abs().max()) > 1e-3

@@ -56,6 +56,28 @@ def test_values_are_what_they_say(seed):
     np.testing.assert_allclose(loo_log_loss(chain, y)[0], np.mean(losses), atol=1e-9)
 
 
+@laws
+@given(seeds)
+def test_examples_that_share_a_state_share_its_restarts(seed):
+    """Each of them is left out alone: the others at its state still vote there."""
+    chain, matrices, rates, rho, _ = a_chain(seed, 6, reversible=True)
+    places = np.array([0, 0, 0, 1, 2, 2, 5])
+    y = np.array([0, 1, 0, 1, 0, 0, 1])
+    pi0 = chain.reversibility.pi0
+    gram = kernel(matrices, rates, pi0)
+    losses = []
+    for i, place in enumerate(places):
+        mass = np.zeros(2)
+        for k, other in enumerate(places):
+            if k != i:
+                share = rho[other] / (places == other).sum()
+                mass[y[k]] += 0.99 * share / pi0[other] * gram[other, place]
+        mass += 0.01 * pi0[place] / 2
+        losses.append(-np.log(mass[y[i]] / mass.sum()))
+    found = loo_log_loss(chain, y, places)[0]
+    np.testing.assert_allclose(found, np.mean(losses), atol=1e-9)
+
+
 def two_links():
     """States 0…7 in two classes; one augmentation links within classes, one across."""
     within, across = np.eye(8), np.eye(8)

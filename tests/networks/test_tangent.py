@@ -77,3 +77,13 @@ def test_the_spread_of_a_rotation_is_that_of_its_law():
     x = batch(2)[0]
     small, large = (tangent_sketch(parse(s), x).deviations for s in ("rotation(5)", "rotation(15)"))
     torch.testing.assert_close(large, 3 * small)
+
+
+@pytest.mark.parametrize(
+    ("spec", "centre", "half"), [("contrast(0.3)", 1.0, 0.3), ("scaling(0.8,1.5)", 1.15, 0.35)]
+)
+def test_a_law_that_is_not_about_zero_is_centred(spec, centre, half):
+    """The spread is that about the mean of the parameter, √3 times less than its half-width."""
+    mean, directions = _moments(parse(spec))
+    assert mean.item() == pytest.approx(centre, abs=1e-12)
+    assert [abs(d.item()) for d in directions] == pytest.approx([half / 3**0.5], rel=1e-9)

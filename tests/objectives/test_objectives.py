@@ -273,3 +273,18 @@ def test_bad_use_is_refused_in_one_line():
     refused("0 or more", certify, orbit, quadratic, ridge=-1.0)
     refused("none", certify, [], quadratic)
     refused("give it", any_loss(lambda o, y: o).curvature, torch.ones(2), torch.ones(2))
+
+
+def test_the_logistic_curvature_does_not_cancel_for_sure_predictions():
+    x = torch.tensor([-60.0, -20.0, 0.0, 20.0, 60.0])
+    found = logistic.curvature(x, torch.ones(5)).double()
+    exact = 0.25 / torch.cosh(x.double() / 2).square()
+    torch.testing.assert_close(found, exact, rtol=1e-5, atol=0)
+
+
+def test_weights_of_an_orbit_may_be_of_another_type_than_its_features():
+    features = torch.rand(3, 4, 5)
+    weights = torch.tensor([0.2, 0.3, 0.5], dtype=torch.float64)
+    orbit, plain = Orbit(features, weights), Orbit(features, weights.float())
+    assert torch.equal(orbit.mean, plain.mean)
+    assert torch.equal(orbit.spread, plain.spread)

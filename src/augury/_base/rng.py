@@ -17,6 +17,7 @@ _STEP = 0x9E3779B97F4A7C15 - (1 << 64)
 _MULTIPLY_1 = 0xBF58476D1CE4E5B9 - (1 << 64)
 _MULTIPLY_2 = 0x94D049BB133111EB - (1 << 64)
 _FRACTION = (1 << 24) - 1
+_BELOW_ONE = 1 - 2.0**-24  # the largest float32 under 1
 
 
 def mix(z: Tensor) -> Tensor:
@@ -40,7 +41,8 @@ def spread_bits(keys: Tensor, size: int) -> Tensor:
 
 def uniform_from(bits: Tensor) -> Tensor:
     """Turn 64-bit words into float32 in the open interval (0, 1), the same on every device."""
-    return ((bits & _FRACTION).to(torch.float32) + 0.5) / (_FRACTION + 1)
+    # The sum rounds to even, so that the largest word would give 1 itself.
+    return (((bits & _FRACTION).to(torch.float32) + 0.5) / (_FRACTION + 1)).clamp_max(_BELOW_ONE)
 
 
 def normal_from(keys: Tensor, size: int) -> Tensor:

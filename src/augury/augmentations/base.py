@@ -218,11 +218,52 @@ def _finite(value: float) -> bool:
     return abs(value) <= 3.4e38  # what a float32 holds; NaN compares as False
 
 
-def gauss_legendre(n: int, low: float, high: float) -> Nodes:
-    """Give the n-point Gauss-Legendre rule for the uniform law on [low, high], as (n, 1) params."""
+def gauss_legendre(n: int, low: float, high: float) -> Nodes | None:
+    """Return the n-point Gauss-Legendre rule for the uniform law on [low, high], as (n, 1) params.
+
+    The only node of a rule of one is the mean of the parameter, for a rotation no change at all;
+    so there is none for n = 1, and a view is drawn.
+    """
+    if n < 2:
+        return None
     points, weights = np.polynomial.legendre.leggauss(n)
     params = low + (high - low) * (torch.from_numpy(points) + 1) / 2
     return Nodes(params.unsqueeze(1), torch.from_numpy(weights) / 2)
+
+
+def even_spacing(n: int, low: float, high: float) -> Nodes | None:
+    """Return n evenly spaced nodes from `low` on: the best rule for a parameter with that period.
+
+    None for n = 1, as for `gauss_legendre`.
+    """
+    if n < 2:
+        return None
+    params = low + (high - low) * torch.arange(n, dtype=torch.float64) / n
+    return Nodes(params.unsqueeze(1), torch.full((n,), 1 / n, dtype=torch.float64))
+
+
+def golden_points(n: int, d: int) -> Nodes | None:
+    """Return n points that fill the unit cube evenly, for families of d parameters, d ≥ 2.
+
+    Along the first axis they are evenly spaced. Along the others point i stands at the fractional
+    part of (i + ½) g^−k, with g the golden ratio for d = 2 and its generalisation g^d = g + 1 for
+    more, whose multiples leave no large gaps (Roberts, 2018). None for n = 1, as for
+    `gauss_legendre`.
+
+    Returns
+    -------
+    rule
+        Params ``(n, 1, d)`` in (0, 1), with equal weights.
+    """
+    if n < 2:
+        return None
+    ratio = 2.0
+    for _ in range(60):  # a fixed point of g = (g + 1)^(1/d)
+        ratio = (ratio + 1) ** (1 / d)
+    i = torch.arange(n, dtype=torch.float64).unsqueeze(1) + 0.5
+    steps = ratio ** -torch.arange(1, d, dtype=torch.float64)
+    points = torch.cat([i / n, (i * steps).remainder(1)], dim=1)
+    return Nodes(points.unsqueeze(1), torch.full((n,), 1 / n, dtype=torch.float64))
 
 
 def to_device(params: Params, device: torch.device) -> Params:

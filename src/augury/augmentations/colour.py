@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from augury._base.rng import Rng
-from augury.augmentations.base import Family, Nodes, along, gauss_legendre, require
+from augury.augmentations.base import Family, Nodes, along, even_spacing, gauss_legendre, require
 from augury.augmentations.routing import route
 from augury.augmentations.symmetries import even, identity
 
@@ -41,7 +41,7 @@ class Blend(Family):
     def draw(self, n: int, rng: Rng) -> Tensor:
         return rng.uniform(n, low=1 - self.strength, high=1 + self.strength)
 
-    def nodes(self, n: int) -> Nodes:
+    def nodes(self, n: int) -> Nodes | None:
         return gauss_legendre(n, 1 - self.strength, 1 + self.strength)
 
     def apply(self, x: Tensor, params: Tensor) -> Tensor:
@@ -136,10 +136,9 @@ class hue(Family):
     def draw(self, n: int, rng: Rng) -> Tensor:
         return rng.uniform(n, low=-self.fraction, high=self.fraction)
 
-    def nodes(self, n: int) -> Nodes:
+    def nodes(self, n: int) -> Nodes | None:
         if self.fraction == 0.5:  # a whole turn is periodic: even spacing is the best rule
-            turns = -0.5 + torch.arange(n, dtype=torch.float64) / n
-            return Nodes(turns.unsqueeze(1), even(n))
+            return even_spacing(n, -0.5, 0.5)
         return gauss_legendre(n, -self.fraction, self.fraction)
 
     def apply(self, x: Tensor, params: Tensor) -> Tensor:
@@ -177,7 +176,7 @@ class gamma(Family):
     def draw(self, n: int, rng: Rng) -> Tensor:
         return rng.uniform(n, low=1 - self.strength, high=1 + self.strength)
 
-    def nodes(self, n: int) -> Nodes:
+    def nodes(self, n: int) -> Nodes | None:
         return gauss_legendre(n, 1 - self.strength, 1 + self.strength)
 
     def apply(self, x: Tensor, params: Tensor) -> Tensor:
@@ -216,7 +215,7 @@ class solarize(Family):
     def draw(self, n: int, rng: Rng) -> Tensor:
         return rng.uniform(n, low=self.threshold, high=1.0)
 
-    def nodes(self, n: int) -> Nodes:
+    def nodes(self, n: int) -> Nodes | None:
         return gauss_legendre(n, self.threshold, 1.0)
 
     def apply(self, x: Tensor, params: Tensor) -> Tensor:

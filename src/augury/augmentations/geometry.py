@@ -15,8 +15,10 @@ from augury.augmentations.base import (
     Family,
     Nodes,
     along,
+    even_spacing,
     flat,
     gauss_legendre,
+    golden_points,
     require,
 )
 
@@ -85,10 +87,9 @@ class rotation(Affine):
     def draw(self, n: int, rng: Rng) -> Tensor:
         return rng.uniform(n, low=-self.degrees, high=self.degrees)
 
-    def nodes(self, n: int) -> Nodes:
+    def nodes(self, n: int) -> Nodes | None:
         if self.degrees == 180:  # a whole turn is periodic: even spacing is the best rule
-            angles = -180 + 360 / n * torch.arange(n, dtype=torch.float64)
-            return Nodes(angles.unsqueeze(1), torch.full((n,), 1 / n, dtype=torch.float64))
+            return even_spacing(n, -180.0, 180.0)
         return gauss_legendre(n, -self.degrees, self.degrees)
 
     def inverse(self, params: Tensor, height: int, width: int) -> tuple[Tensor, ...]:
@@ -110,6 +111,10 @@ class translation(Affine):
     def draw(self, n: int, rng: Rng) -> Tensor:
         return rng.uniform(n, 2, low=-self.fraction, high=self.fraction)
 
+    def nodes(self, n: int) -> Nodes | None:
+        rule = golden_points(n, 2)
+        return rule and Nodes(self.fraction * (2 * rule.params - 1), rule.weights)
+
     def inverse(self, params: Tensor, height: int, width: int) -> tuple[Tensor, ...]:
         one, zero = torch.ones_like(params[..., 0]), torch.zeros_like(params[..., 0])
         return one, zero, zero, one, params[..., 0] * width, params[..., 1] * height
@@ -130,7 +135,7 @@ class scaling(Affine):
     def draw(self, n: int, rng: Rng) -> Tensor:
         return rng.uniform(n, low=self.low, high=self.high)
 
-    def nodes(self, n: int) -> Nodes:
+    def nodes(self, n: int) -> Nodes | None:
         return gauss_legendre(n, self.low, self.high)
 
     def inverse(self, params: Tensor, height: int, width: int) -> tuple[Tensor, ...]:
@@ -154,7 +159,7 @@ class shear(Affine):
     def draw(self, n: int, rng: Rng) -> Tensor:
         return rng.uniform(n, low=-self.degrees, high=self.degrees)
 
-    def nodes(self, n: int) -> Nodes:
+    def nodes(self, n: int) -> Nodes | None:
         return gauss_legendre(n, -self.degrees, self.degrees)
 
     def inverse(self, params: Tensor, height: int, width: int) -> tuple[Tensor, ...]:
@@ -174,6 +179,9 @@ class resized_crop(Affine):
 
     def draw(self, n: int, rng: Rng) -> Tensor:
         return rng.uniform(n, 3)
+
+    def nodes(self, n: int) -> Nodes | None:
+        return golden_points(n, 3)
 
     def inverse(self, params: Tensor, height: int, width: int) -> tuple[Tensor, ...]:
         side = (self.area + (1 - self.area) * params[..., 0]).sqrt()

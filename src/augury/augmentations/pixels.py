@@ -30,7 +30,7 @@ class blur(Family):
     def draw(self, n: int, rng: Rng) -> Tensor:
         return rng.uniform(n, low=self.low, high=self.high)
 
-    def nodes(self, n: int) -> Nodes:
+    def nodes(self, n: int) -> Nodes | None:
         return gauss_legendre(n, self.low, self.high)
 
     def _scaled(self, factor: float) -> blur:

@@ -55,7 +55,7 @@ class shift(Retimed):
     def draw(self, n: int, rng: Rng) -> Tensor:
         return rng.uniform(n, low=-self.fraction, high=self.fraction)
 
-    def nodes(self, n: int) -> Nodes:
+    def nodes(self, n: int) -> Nodes | None:
         return gauss_legendre(n, -self.fraction, self.fraction)
 
     def times(self, params: Tensor, at: Tensor) -> Tensor:

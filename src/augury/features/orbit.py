@@ -21,7 +21,7 @@ class Orbit:
         ``(n, b, d)``: n views of b examples (for a layer of a network, d may be several
         dimensions).
     weights
-        ``(n,)``, summing to one.
+        ``(n,)``, summing to one; of any floating-point type.
     origin
         ``(b, d)``: φ(x), the features of the examples as they are, where they are wanted.
     """
@@ -29,6 +29,10 @@ class Orbit:
     features: Tensor
     weights: Tensor
     origin: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        """Bring the weights, which rules give in float64, to the type of the features."""
+        object.__setattr__(self, "weights", self.weights.to(self.features))
 
     @classmethod
     def of(

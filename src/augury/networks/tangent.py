@@ -124,6 +124,8 @@ def _moments(augmentation: Augmentation) -> tuple[Params, list[Params]]:
             for along in columns
         ]
     rule = augmentation.nodes(8)
+    if rule is not None and isinstance(rule.params, Tensor) and rule.params[0].numel() > 1:
+        rule = None  # of several parameters: points that fill a cube have no exact moments
     if rule is None:
         params = augmentation.draw(_DRAWS, Rng(0, torch.zeros(1, dtype=torch.int64)))
         weights = torch.full((_DRAWS,), 1 / _DRAWS, dtype=torch.float64)

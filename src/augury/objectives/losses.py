@@ -63,8 +63,8 @@ class Logistic(Loss):
         return -F.logsigmoid(_scalar(output) * y.to(output.dtype))
 
     def curvature(self, output: Tensor, delta: Tensor, y: Tensor | None = None) -> Tensor:
-        p = _scalar(output).sigmoid()
-        return p * (1 - p) * _scalar(delta).square()
+        x = _scalar(output)  # σ(x)σ(−x), since 1 − σ(x) would lose all its digits for a large x
+        return x.sigmoid() * (-x).sigmoid() * _scalar(delta).square()
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from torch import nn
 
 from augury.features.orbit import Orbit
 from augury.objectives import (
+    Certificate,
     any_loss,
     certify,
     exact,
@@ -288,3 +289,22 @@ def test_weights_of_an_orbit_may_be_of_another_type_than_its_features():
     orbit, plain = Orbit(features, weights), Orbit(features, weights.float())
     assert torch.equal(orbit.mean, plain.mean)
     assert torch.equal(orbit.spread, plain.spread)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [
+        ((0.01, 0.4, 0.5, 2.0, 2.0), "not guaranteed"),
+        ((0.0, 0.001, 1.0, 2.0, 2.0), "can be trusted"),
+        ((0.0, 0.1, 0.0, 0.0, 0.25), "Nothing is guaranteed"),
+    ],
+)
+def test_a_certificate_is_a_result_like_the_others(numbers, words):
+    found = Certificate(*numbers)
+    assert Certificate.from_json(found.to_json()) == found
+    assert words in found.to_markdown()
+    assert words in found.to_html()
+    assert found.to_frame().loc[0, "distance"] == found.distance
+    assert found.plot().axes[0].get_xlabel().startswith("distance")
+    assert "distance" in found._repr_html_()
+    refused("certificate|not JSON", Certificate.from_json, "{")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor
@@ -12,12 +13,17 @@ from torch import Tensor
 from augury._base.errors import AuguryError
 from augury.features.orbit import Orbit
 from augury.objectives.losses import Loss
+from augury.results.base import Result
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 _TRUSTED, _ROUGH = 0.01, 0.25  # of the squared norm: a tenth, and a half, of the norm
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(Result):
     """What data and loss guarantee about training on ĝ in place of g, for a linear head.
 
     Attributes
@@ -32,6 +38,8 @@ class Certificate:
         λ, where λ‖w‖² is added to both objectives; it makes ĝ more convex, by 2λ.
     """
 
+    name: ClassVar[str] = "certificate"
+
     a: float
     b: float
     c: float
@@ -40,7 +48,7 @@ class Certificate:
     ridge: float = 0.0
 
     def gap(self, w: Tensor) -> tuple[float, float]:
-        """Give the interval of g(w) − ĝ(w): from (αa/2)‖w‖² to (βb/2)‖w‖²; w may have columns."""
+        """Return the interval of g(w) − ĝ(w): (αa/2)‖w‖² to (βb/2)‖w‖²; w may have columns."""
         square = float(w.detach().double().square().sum())
         return 0.5 * self.alpha * self.a * square, 0.5 * self.beta * self.b * square
 
@@ -70,9 +78,33 @@ class Certificate:
             "away; add the second-order term, or narrow the augmentation."
         )
 
+    def to_frame(self) -> pd.DataFrame:
+        """Return a pandas table of one row: the constants and the bound."""
+        import pandas as pd
+
+        return pd.DataFrame([asdict(self) | {"distance": self.distance}])
+
+    def plot(self) -> Figure:
+        """Draw the bound on the distance of the weights."""
+        from augury.report.certificate import certificate_figure
+
+        return certificate_figure(self)
+
+    def to_html(self) -> str:
+        """Return the certificate as one self-contained page."""
+        from augury.report.certificate import to_html
+
+        return to_html(self)
+
+    def to_markdown(self) -> str:
+        """Return the certificate as Markdown."""
+        from augury.report.certificate import to_markdown
+
+        return to_markdown(self)
+
 
 def certify(orbits: Orbit | Iterable[Orbit], loss: Loss, *, ridge: float = 0.0) -> Certificate:
-    """Estimate a, b, c from data and give what they guarantee.
+    """Estimate a, b, c from data and return what they guarantee.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ HALF_FLOATS = (torch.float16, torch.bfloat16)
 
 
 def resolve_device(device: str | torch.device) -> torch.device:
-    """Turn ``"auto"`` into what there is; a missing CUDA is said."""
+    """Turn ``"auto"`` into what there is; raise if CUDA is not available."""
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -45,7 +45,7 @@ def tensor_cores(wanted: bool) -> Iterator[None]:
 
 
 def has_bfloat16(device: torch.device) -> bool:
-    """Say whether a device multiplies bfloat16 faster than float32."""
+    """Return whether a device multiplies bfloat16 faster than float32."""
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     asked = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")  # torch has no public way

@@ -15,7 +15,7 @@ GIB = 2**30
 
 
 def available_bytes(device: torch.device) -> int:
-    """Give the memory that is free on a device now."""
+    """Return the memory that is free on a device now."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
     _trim()
@@ -28,7 +28,7 @@ def available_bytes(device: torch.device) -> int:
 
 
 def _trim() -> None:
-    """Give back what was freed and the allocator still holds: gigabytes, after a large fit."""
+    """Return back what was freed and the allocator still holds: gigabytes, after a large fit."""
     with contextlib.suppress(OSError, AttributeError, TypeError):  # glibc's alone
         ctypes.CDLL(None).malloc_trim(0)
 

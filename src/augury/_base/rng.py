@@ -34,7 +34,7 @@ def _shift(z: Tensor, bits: int) -> Tensor:
 
 
 def spread_bits(keys: Tensor, size: int) -> Tensor:
-    """Give `size` independent 64-bit words for each key: shape ``(*keys.shape, size)``."""
+    """Return `size` independent 64-bit words for each key: shape ``(*keys.shape, size)``."""
     counter = torch.arange(size, device=keys.device, dtype=torch.int64)
     return mix(keys.unsqueeze(-1) + counter * _STEP)
 
@@ -46,7 +46,7 @@ def uniform_from(bits: Tensor) -> Tensor:
 
 
 def normal_from(keys: Tensor, size: int) -> Tensor:
-    """Give `size` standard normal values for each key, by Box and Muller, two from one word."""
+    """Return `size` standard normal values for each key, by Box and Muller, two from one word."""
     bits = spread_bits(keys, (size + 1) // 2)
     radius = (-2.0 * uniform_from(bits).log()).sqrt()
     angle = (2.0 * math.pi) * uniform_from(_shift(bits, 32))
@@ -77,13 +77,13 @@ class Rng:
         self.keys = mix(mix(start) + index.to(torch.int64) * _STEP)
 
     def child(self, stream: int) -> Rng:
-        """Give an independent source of randomness, for a part of a composite."""
+        """Return an independent source of randomness, for a part of a composite."""
         other = object.__new__(Rng)
         other.keys = mix(self.keys ^ mix(torch.tensor(stream + 1, device=self.keys.device)))
         return other
 
     def key(self, n: int) -> Tensor:
-        """Give one 64-bit word for each view and example: shape ``(n, b)``."""
+        """Return one 64-bit word for each view and example: shape ``(n, b)``."""
         return spread_bits(self.keys, n).movedim(-1, 0)
 
     def uniform(self, n: int, *shape: int, low: float = 0.0, high: float = 1.0) -> Tensor:

@@ -160,7 +160,7 @@ class AugmentedFourier(FeatureMap):
         return out
 
     def _phases(self, x: Tensor) -> Iterator[Tensor]:
-        """Give the phases of each view: n times ``(b, d/2)``."""
+        """Return the phases of each view: n times ``(b, d/2)``."""
         if self._maps is None:
             raise AuguryError("these augmented features have no nodes yet: call fit first")
         if self.nodes is None:
@@ -186,7 +186,7 @@ class AugmentedFourier(FeatureMap):
         return out
 
     def _together(self, x: Tensor) -> int:
-        """Give how many examples' phases are held at once."""
+        """Return how many examples' phases are held at once."""
         return max(1, 2 * (_BLOCK_CUDA if x.is_cuda else _BLOCK) // self.d)
 
     @property
@@ -195,12 +195,12 @@ class AugmentedFourier(FeatureMap):
         return not self._own
 
     def views_of(self, x: Tensor) -> Tensor:
-        """Give φ(A_j x) of every view: ``(n, b, d)``, n times the memory of `forward`."""
+        """Return φ(A_j x) of every view: ``(n, b, d)``, n times the memory of `forward`."""
         self._check_shared()
         return torch.stack([waves([phase], [1.0], self.d) for phase in self._phases(x)])
 
     def leading(self, x: Tensor, index: Tensor, step: int) -> tuple[Tensor, Tensor]:
-        """Give ψ, and for every step-th example a row v with vvᵀ ≈ Cov[φ(t)].
+        """Return ψ, and for every step-th example a row v with vvᵀ ≈ Cov[φ(t)].
 
         Along a curve of views, as of rotation, v is the part of φ(t) that is linear in t;
         where views have no order, each example gets a random contrast of them, of which the
@@ -233,7 +233,7 @@ class AugmentedFourier(FeatureMap):
         return mean, row * (variance.sqrt() / length).unsqueeze(1)
 
     def _contrasts(self, index: Tensor) -> Tensor:
-        """Give combinations of the views that sum to zero: ``(n, c)``."""
+        """Return combinations of the views that sum to zero: ``(n, c)``."""
         assert self._maps is not None
         weights, params = self._maps.weights.cpu(), self._maps.params
         if isinstance(params, Tensor) and params.is_floating_point() and params[0].numel() == 1:
@@ -254,7 +254,7 @@ class AugmentedFourier(FeatureMap):
 
 
 def _sparse_product(maps: Tensor, omega: Tensor) -> Tensor:
-    """Give omega @ maps.mT of ``(n, p, p)`` that are mostly zero, on a CPU: ``(n, c, p)``."""
+    """Return omega @ maps.mT of ``(n, p, p)`` that are mostly zero, on a CPU: ``(n, c, p)``."""
     columns = omega.mT.contiguous().numpy()
     each = [torch.from_numpy(csr_array(a.numpy()) @ columns) for a in maps]
     return torch.stack(each).mT

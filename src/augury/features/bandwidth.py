@@ -57,7 +57,7 @@ def choose_gamma(
 
 
 def _risk(kernel: Tensor, y: Tensor) -> float:
-    """Give the least squared error on the odd examples of ridge regression on the even ones."""
+    """Return the least squared error on the odd examples of ridge regression on the even ones."""
     mean = y[::2].mean(0)
     values, vectors = torch.linalg.eigh(kernel[::2, ::2])
     at, project = kernel[1::2, ::2] @ vectors, vectors.mT @ (y[::2] - mean)

@@ -24,5 +24,5 @@ class FeatureMap(nn.Module, ABC):
         """Map ``(b, *shape)`` to ``(b, d)``."""
 
     def describe(self) -> str:
-        """Say in a few words what it is, with the numbers that matter."""
+        """Return a few words on what it is, with the numbers that matter."""
         return type(self).__name__

@@ -139,7 +139,7 @@ class FourierFeatures(FeatureMap):
         return numbers.expand(channels).repeat_interleave(inside)
 
     def phases(self, x: Tensor) -> Tensor:
-        """Give Ωx, of normalised x: ``(b, d/2)``."""
+        """Return Ωx, of normalised x: ``(b, d/2)``."""
         flat = x.flatten(1)
         if self.structured is not None and self.scale is not None:
             phase = self.structured(flat * self.scale)
@@ -173,7 +173,7 @@ def _numbers(name: str, value: float | Sequence[float]) -> Tensor:
 
 
 def products(x: Tensor, frequencies: Tensor, *, short: bool) -> Tensor:
-    """Give xΩᵀ; in 8 bits, bfloat16, where that is enough, at twice the speed or more.
+    """Return xΩᵀ; in 8 bits, bfloat16, where that is enough, at twice the speed or more.
 
     Frequencies that are rounded are frequencies as good as those that were drawn, and a rounded
     input or phase is off by less than 1 in 256.
@@ -184,7 +184,7 @@ def products(x: Tensor, frequencies: Tensor, *, short: bool) -> Tensor:
 
 
 def waves(phases: Iterable[Tensor], weights: Sequence[float], d: int) -> Tensor:
-    """Give √(2/d) Σ_j w_j [cos θ_j, sin θ_j] of phases ``(b, d/2)``; the phases are used up.
+    """Return √(2/d) Σ_j w_j [cos θ_j, sin θ_j] of phases ``(b, d/2)``; the phases are used up.
 
     Of phases in bfloat16 it takes waves in bfloat16, which is sooner, and sums in float32.
     """
@@ -198,7 +198,7 @@ def waves_and_contrasts(
     contrasts: Tensor | None,
     step: int = 1,
 ) -> tuple[Tensor, Tensor]:
-    """Give the average and, for some examples, another combination Σ_j a_j φ_j of the views.
+    """Return the average and, for some examples, another combination Σ_j a_j φ_j of the views.
 
     Parameters
     ----------

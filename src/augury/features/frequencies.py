@@ -51,7 +51,7 @@ class ShiftInvariantKernel:
         return 1 if self.name == "laplacian" else 2
 
     def values(self, distances: Tensor, gamma: float) -> Tensor:
-        """Give the kernel at distances in its norm."""
+        """Return the kernel at distances in its norm."""
         if self.name == "gaussian":
             return (-gamma * distances.square()).exp()
         if self.name == "laplacian":
@@ -61,11 +61,11 @@ class ShiftInvariantKernel:
         return factor * (-r).exp()
 
     def matrix(self, x: Tensor, other: Tensor, gamma: float) -> Tensor:
-        """Give K(x_i, x'_j) of two samples ``(N, d)``, ``(M, d)``: the slow, exact kernel."""
+        """Return K(x_i, x'_j) of two samples ``(N, d)``, ``(M, d)``: the slow, exact kernel."""
         return self.values(torch.cdist(x, other, p=float(self.norm)), gamma)
 
     def lengths(self, count: int, rng: np.random.Generator) -> Tensor | None:
-        """Give what each Gaussian frequency is multiplied by; None if nothing."""
+        """Return what each Gaussian frequency is multiplied by; None if nothing."""
         if self.name != "matern":
             return None
         degrees = 2 * self.nu
@@ -97,7 +97,7 @@ def draw_dense(
 
 
 def bytes_to_draw(sampling: str, count: int, d: int, item: int) -> int:
-    """Give the most memory that drawing, scaling and rounding frequencies to `item` bytes takes."""
+    """Return the peak of bytes that drawing frequencies and rounding them to `item` bytes takes."""
     if sampling == "hadamard":
         return 64 * (count + d)
     block = 2 * 8 * min(count, d) * d if sampling == "orthogonal" else 0
@@ -105,7 +105,7 @@ def bytes_to_draw(sampling: str, count: int, d: int, item: int) -> int:
 
 
 def standard_normal(rows: int, d: int, generator: torch.Generator) -> Tensor:
-    """Give the numbers of `torch.randn` in float64, sooner: it works on one core.
+    """Return the numbers of `torch.randn` in float64, sooner: it works on one core.
 
     By Box and Muller's method: of 16 uniform numbers, eight are radii and eight angles.
     """

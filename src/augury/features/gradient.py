@@ -147,7 +147,7 @@ class GradientFeatures(FeatureMap):
 
 
 def default_network(shape: tuple[int, ...], seed: int) -> nn.Sequential:
-    """Give an untrained network with one output: convolutions, or dense layers for vectors.
+    """Return an untrained network with one output: convolutions, or dense layers for vectors.
 
     Five 3-wide convolutions with batch norm (24-24-48-48-96), two max-pools and a global one.
     """
@@ -198,6 +198,6 @@ def _signs(size: int, generator: torch.Generator) -> Tensor:
 
 
 def _reason(error: Exception) -> str:
-    """Give the first sentence of what torch said."""
+    """Return the first sentence of what torch said."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[0].split(". ")[0].rstrip(".")[:160]

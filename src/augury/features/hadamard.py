@@ -61,7 +61,7 @@ class HadamardFrequencies(nn.Module):
 
 
 def hadamard(size: int) -> Tensor:
-    """Give the Hadamard matrix of a power of two, with entries ±1."""
+    """Return the Hadamard matrix of a power of two, with entries ±1."""
     matrix = torch.ones(1, 1)
     while len(matrix) < size:
         matrix = torch.cat([torch.cat([matrix, matrix], 1), torch.cat([matrix, -matrix], 1)])

@@ -131,7 +131,7 @@ class PatchFeatures(FeatureMap):
 
 
 def shrink(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Say how many pixels along each axis to average into one, so that small filters see enough.
+    """Return how many pixels along each axis to average into one, so that small filters see enough.
 
     The longer side of an image is brought to at most 40 pixels, a series to at most 512 points.
     """
@@ -167,7 +167,7 @@ class _PatchLayer(nn.Module):
         chosen = blank.to(torch.uint8).argsort(stable=True)[:filters]
         kept = F.normalize((patches[chosen] - mean) @ whiten, dim=1)
         kept = kept[torch.arange(filters) % len(kept)]
-        # fᵀP(p̂ − μ) = (Pf)ᵀp̂ − (Pf)ᵀμ; Pf sums to nought as every p̂ does, so that p's own mean
+        # fᵀP(p̂ − μ) = (Pf)ᵀp̂ − (Pf)ᵀμ; Pf sums to zero as every p̂ does, so that p's own mean
         # need not be taken away.
         weight = kept @ whiten
         self.offset = (weight @ mean).to(maps)[:, None, None]
@@ -203,7 +203,7 @@ def _sample(maps: Tensor, window: list[int], generator: torch.Generator) -> Tens
 
 
 def zca(patches: Tensor) -> tuple[Tensor, Tensor]:
-    """Give μ and P = V (Λ + ε)^(−1/2) Vᵀ of the rows, with Cov = VΛVᵀ and ε a tenth of mean Λ.
+    """Return μ and P = V (Λ + ε)^(−1/2) Vᵀ of the rows, with Cov = VΛVᵀ and ε a tenth of mean Λ.
 
     P is symmetric, so it does not depend on the signs that a solver gives to V.
     """

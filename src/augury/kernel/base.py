@@ -93,7 +93,7 @@ class KernelModel(FourierEstimator):
         return super()._make_features(shared=shared, short=short or self.precision == "bfloat16")
 
     def _budget(self, like: Tensor, outputs: int) -> tuple[float, float]:
-        """Give the bytes for kept features and for a Gram matrix; raise if d is out of reach."""
+        """Return the bytes for kept features and for a Gram matrix; raise if d is out of reach."""
         allowed = self._allowed_bytes(like.device)
         item, pixels = like.element_size(), math.prod(self.shape_)
 
@@ -131,14 +131,14 @@ class KernelModel(FourierEstimator):
         )
 
     def _width(self) -> int:
-        """Give how many views of an example a block holds."""
+        """Return how many views of an example a block holds."""
         if self.objective in ("first-order", "tangent"):
             return 1
         assert self._psi.weights is not None
         return len(self._psi.weights)
 
     def _block(self, x: Tensor, index: Tensor) -> tuple[Orbit, Tensor | None]:
-        """Give what the objective needs of some examples: averaged features, or all views."""
+        """Return what the objective needs of some examples: averaged features, or all views."""
         psi = self._psi
         assert psi.weights is not None
         examples = to_floats(x[int(index[0]) : int(index[-1]) + 1], psi.weights)
@@ -209,7 +209,7 @@ class KernelModel(FourierEstimator):
 
     @torch.no_grad()
     def _outputs(self, x: Tensor) -> Tensor:
-        """Give wᵀψ(x) + bias, or wᵀφ(x) for plain prediction: ``(N, C)``, float64 on the CPU."""
+        """Return wᵀψ(x) + bias, or wᵀφ(x) for plain prediction: ``(N, C)``, float64 on the CPU."""
         psi = self._psi
         assert psi.weights is not None
         step = max(1, self._block_bytes(psi.weights) // (self._d * 8))
@@ -230,6 +230,6 @@ class KernelModel(FourierEstimator):
         return out
 
     def describe(self) -> str:
-        """Say in a sentence what was fitted."""
+        """Return a sentence on what was fitted."""
         how = f"λ = {self.ridge_:.2g} by {self.solver_}"
         return f"{self._psi.describe()}; {self.objective} objective; {how}"

@@ -147,20 +147,20 @@ class AugmentedKernelClassifier(ClassifierMixin, KernelModel):
         return self._outputs(read_inputs(self, X, self.input_shape, reset=False))
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Give the score of each class ``(n, C)``; for two classes, of the second ``(n,)``."""
+        """Return the score of each class ``(n, C)``; for two classes, of the second ``(n,)``."""
         scores = self._scores(X)
         if len(self.classes_) > 2:
             return scores.numpy()
         return (scores if scores.shape[1] == 1 else scores[:, 1:] - scores[:, :1])[:, 0].numpy()
 
     def predict(self, X: Any) -> np.ndarray:
-        """Give the class of each row."""
+        """Return the class of each row."""
         scores = torch.from_numpy(self.decision_function(X))
         best = scores.argmax(1) if scores.dim() == 2 else (scores > 0).long()
         return self.classes_[best.numpy()]
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Give the probability of each class, ``(n, C)``.
+        """Return the probability of each class, ``(n, C)``.
 
         The logistic loss's own; the quadratic loss's outputs estimate probabilities, and are cut
         at 0 and brought to sum 1.

@@ -164,7 +164,7 @@ def _shape(came: tuple[int, ...], asked: tuple[int, ...] | None, columns: int) -
 def _fitting(
     shape: tuple[int, ...], asked: tuple[int, ...] | None, augmentation: Augmentation
 ) -> tuple[int, ...]:
-    """Give the shape that an augmentation can take: of images of one channel, with it."""
+    """Return the shape that an augmentation can take: of images of one channel, with it."""
     reasons = []
     for each in (shape, (1, *shape)) if len(shape) == 2 else (shape,):
         try:
@@ -194,7 +194,7 @@ def warn_of_range(augmentation: Augmentation, sample: Tensor) -> None:
 
 
 def to_floats(x: Tensor, like: Tensor) -> Tensor:
-    """Give examples as floats on the device and of the type of `like`; bytes become [0, 1]."""
+    """Return examples as floats on the device and of the type of `like`; bytes become [0, 1]."""
     moved = x.to(like.device, non_blocking=True)
     return moved.to(like.dtype) / 255 if moved.dtype == torch.uint8 else moved.to(like.dtype)
 
@@ -209,7 +209,7 @@ def check_range(examples: Tensor, x: Tensor) -> None:
 
 
 def on_cpu(state: dict[str, Any]) -> dict[str, Any]:
-    """Give the attributes of a fitted estimator as they are pickled: tensors on the CPU."""
+    """Return the attributes of a fitted estimator as they are pickled: tensors on the CPU."""
     for name in ("_weights", "_bias"):
         if name in state:
             state[name] = state[name].cpu()

@@ -218,5 +218,5 @@ def _plain(value: Any) -> Any:
     try:
         json.dumps(value)
     except TypeError:
-        raise AuguryError(f"a model file holds plain values, and {value!r} is none") from None
+        raise AuguryError(f"a model file holds plain values only, not {value!r}") from None
     return value

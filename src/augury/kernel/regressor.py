@@ -70,13 +70,13 @@ class AugmentedKernelRegressor(RegressorMixin, KernelModel):
         return self
 
     def __sklearn_tags__(self) -> Any:
-        """Say that y may have several columns."""
+        """Declare that y may have several columns."""
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
 
     def predict(self, X: Any) -> np.ndarray:
-        """Give the value of each row."""
+        """Return the value of each row."""
         check_is_fitted(self)
         out = self._outputs(read_inputs(self, X, self.input_shape, reset=False)).numpy()
         return out[:, 0] if self._flat else out

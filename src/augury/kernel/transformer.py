@@ -81,7 +81,7 @@ class AugmentedFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     @torch.no_grad()
     def transform(self, X: Any) -> Any:
-        """Give ψ(x), ``(n, features)``: a tensor where X is one, else an array."""
+        """Return ψ(x), ``(n, features)``: a tensor where X is one, else an array."""
         check_is_fitted(self)
         x = read_inputs(self, X, self.input_shape, reset=False)
         like, psi = self._psi.weights, self._psi
@@ -99,7 +99,7 @@ class AugmentedFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 
 def _targets(y: Any, count: int) -> Tensor:
-    """Give targets Y with K_Y = YYᵀ: one-hot classes, or centred numbers."""
+    """Return targets Y with K_Y = YYᵀ: one-hot classes, or centred numbers."""
     values = np.asarray(read_target(y))
     if len(values) != count:
         raise AuguryError(f"X has {count} examples and y {len(values)}; give one target each")

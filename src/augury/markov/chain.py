@@ -79,7 +79,7 @@ class FiniteChain:
         self.beta = math.fsum(self.rates)
 
     def with_rates(self, rates: Sequence[float]) -> FiniteChain:
-        """Give the same chain at other rates; nothing is checked or searched for again."""
+        """Return the same chain at other rates; nothing is checked or searched for again."""
         check_rates(rates, len(self.matrices))
         other = object.__new__(FiniteChain)
         other.matrices, other.states, other.rho = self.matrices, self.states, self.rho
@@ -152,11 +152,11 @@ class FiniteChain:
         )
 
     def step(self, x: np.ndarray) -> np.ndarray:
-        """Give xA for measures x, ``(N,)`` or as columns ``(N, k)``."""
+        """Return xA for measures x, ``(N,)`` or as columns ``(N, k)``."""
         return self.A.T @ x
 
     def forward(self, x: np.ndarray) -> np.ndarray:
-        """Give x((1+β)I − A) for measures x, ``(N,)`` or as columns ``(N, k)``."""
+        """Return x((1+β)I − A) for measures x, ``(N,)`` or as columns ``(N, k)``."""
         return (1 + self.beta) * x - self.step(x)
 
     def solve(
@@ -172,18 +172,18 @@ class FiniteChain:
         return solve(self, c, method=method, tol=tol, start=start, workers=workers)
 
     def stationary(self, *, method: Method = "auto", tol: float = 1e-10) -> np.ndarray:
-        """Give π = ρᵀ((1+β)I − A)⁻¹ (Lemma 1), to `tol` in total variation."""
+        """Return π = ρᵀ((1+β)I − A)⁻¹ (Lemma 1), to `tol` in total variation."""
         return self.solve(self.rho, method=method, tol=tol).x
 
     def distribution(self, n: int, start: Any = None) -> np.ndarray:
-        """Give π_n, the law after n steps from `start` (ρ unless said); n products with A."""
+        """Return π_n, the law after n steps from `start` (ρ unless said); n products with A."""
         law = self.rho if start is None else restart_law(start, self.states)
         for _ in range(n):
             law = (self.step(law) + self.rho) / (1 + self.beta)
         return law
 
     def mixing_bound(self, n: int) -> float:
-        """Give (β/(1+β))^n, which bounds the total variation between π_n and π from any start.
+        """Return (β/(1+β))^n, which bounds the total variation between π_n and π from any start.
 
         π_n − π = (π_0 − π)(A/(1+β))^n, for the restarts cancel; and A/β, being stochastic, does
         not lengthen a row vector in ℓ1. The ℓ2 bound printed in the paper needs more: that A/β
@@ -192,13 +192,13 @@ class FiniteChain:
         return (self.beta / (1 + self.beta)) ** n
 
     def kernel(self, *, method: Method = "auto", tol: float = 1e-10) -> ChainKernel:
-        """Give K with π = αᵀK (Lemma 2), as an operator; the chain must be reversible."""
+        """Return K with π = αᵀK (Lemma 2), as an operator; the chain must be reversible."""
         from augury.markov.kernel import ChainKernel
 
         return ChainKernel(self, method=method, tol=tol)
 
     def symmetrised(self, how: str = "metropolis") -> FiniteChain:
-        """Give a chain with each A_j made symmetric, by ``"metropolis"`` or ``"footnote"``."""
+        """Return a chain with each A_j made symmetric, by ``"metropolis"`` or ``"footnote"``."""
         if how not in SYMMETRISERS:
             raise AuguryError(f"how={how!r}: expected one of {', '.join(SYMMETRISERS)}")
         matrices = [SYMMETRISERS[how](a) for a in self.matrices]

@@ -60,7 +60,7 @@ class Reversibility:
 
 
 def stochastic(matrices: Sequence[Any]) -> tuple[Csr, ...]:
-    """Give the matrices as CSR with sorted indices, checked: square, alike, rows that sum to 1.
+    """Return the matrices as CSR with sorted indices, checked: square, alike, rows that sum to 1.
 
     The cost is one pass over the non-zeros; matrices already in that form are not copied.
     """
@@ -92,7 +92,7 @@ def stochastic(matrices: Sequence[Any]) -> tuple[Csr, ...]:
 
 
 def restart_law(weights: Any, states: int) -> np.ndarray:
-    """Give ρ: the restart weights γ_i of the states, checked and divided by their sum."""
+    """Return ρ: the restart weights γ_i of the states, checked and divided by their sum."""
     rho = np.asarray(weights, dtype=np.float64)
     if rho.shape != (states,):
         raise AuguryError(f"expected {states} restart weights, one a state; got shape {rho.shape}")

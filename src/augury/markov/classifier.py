@@ -118,13 +118,13 @@ class ChainClassifier(ClassifierMixin, BaseEstimator):
         return labelled.stationary(tol=self.tol).reshape(restart.shape)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Give π(y | x), ``(n, C)``."""
+        """Return π(y | x), ``(n, C)``."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False)
         law = self.law_[pairwise_distances_argmin(X, self.states_)]
         return law / law.sum(1, keepdims=True)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Give the most likely label of each row."""
+        """Return the most likely label of each row."""
         check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(1)]

@@ -24,7 +24,7 @@ Solver = Callable[[np.ndarray, np.ndarray | None], tuple[np.ndarray, int, float]
 
 
 def conjugate_gradients(chain: FiniteChain, tol: float, undo: Undo | None = None) -> Solver:
-    """Give a solver of x((1+β)I − A) = c for one c, to a relative ℓ1 error of `tol`.
+    """Return a solver of x((1+β)I − A) = c for one c, to a relative ℓ1 error of `tol`.
 
     In u = xΠ₀⁻¹ the system is ((1+β)I − A)u = Π₀⁻¹c, and its matrix M is self-adjoint in the inner
     product ⟨u, v⟩ = Σ π₀ u v, with eigenvalues from 1 to 1 + 2β: so the products with A that are
@@ -115,6 +115,6 @@ def _inner(x: np.ndarray, y: np.ndarray, pi0: np.ndarray | None):
 
 
 def _mass(x: np.ndarray, pi0: np.ndarray | None, out: np.ndarray | None = None) -> float:
-    """Give the ℓ1 norm of the measure whose density against π₀ (or counting) is x."""
+    """Return the ℓ1 norm of the measure whose density against π₀ (or counting) is x."""
     size = np.abs(x, out=out)
     return float(size.sum() if pi0 is None else size @ pi0)

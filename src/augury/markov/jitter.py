@@ -16,7 +16,7 @@ from augury._base.errors import AuguryError
 
 
 def effective_bandwidth(sigma: float, beta: float) -> float:
-    """Give σ√(1+β): the standard deviation, a coordinate, of a walk that has left its example.
+    """Return σ√(1+β): the standard deviation, a coordinate, of a walk that has left its example.
 
     The number of steps N is geometric, and given N ≥ 1 its mean is 1 + β; each adds σ². (All
     walks together, those that stay included, have variance βσ².)
@@ -26,7 +26,7 @@ def effective_bandwidth(sigma: float, beta: float) -> float:
 
 
 def jitter_density(squared: Any, sigma: float, beta: float, d: int) -> np.ndarray:
-    """Give the density of K between two points at these squared distances, its atom left out.
+    """Return the density of K between two points at these squared distances, its atom left out.
 
     K = (1/(1+β)) [δ + Σ_{i≥1} (β/(1+β))^i N(0, iσ²I)], with N the normalised Gaussian density in
     d dimensions: the law of a point after a geometric number of jitters of standard deviation σ.
@@ -153,20 +153,20 @@ class JitterFeatures(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Give the features, ``(n, n_components)``."""
+        """Return the features, ``(n, n_components)``."""
         check_is_fitted(self)
         X = np.asarray(validate_data(self, X, reset=False))
         return np.cos(X @ self.frequencies_ + self.phases_) * math.sqrt(2 / self.n_components)
 
 
 def mixture_weights(beta: float, d: int) -> np.ndarray:
-    """Give w_i ∝ (β/(1+β))^i i^(−d/2), i = 1, 2, …, which sum to 1."""
+    """Return w_i ∝ (β/(1+β))^i i^(−d/2), i = 1, 2, …, which sum to 1."""
     weights = _weights(beta) * np.arange(1, len(_weights(beta)) + 1) ** (-d / 2)
     return weights / weights.sum()
 
 
 def _weights(beta: float) -> np.ndarray:
-    """Give (β/(1+β))^i for i = 1, 2, … until what is left is below rounding."""
+    """Return (β/(1+β))^i for i = 1, 2, … until what is left is below rounding."""
     ratio = beta / (1 + beta)
     return ratio ** np.arange(1, 2 + math.ceil(math.log(1e-16) / math.log(ratio)))
 

@@ -65,7 +65,7 @@ class ChainKernel(LinearOperator):
         return self.chain.rho / self.pi0
 
     def solve(self, b: Any, start: np.ndarray | None = None) -> Solution:
-        """Give Kb with a bound on its error in ℓ1, relative to Π₀b; `start` is a first guess."""
+        """Return Kb with a bound on its error in ℓ1, relative to Π₀b; `start` is a first guess."""
         b = np.asarray(b, dtype=np.float64)
         weights = self.pi0 if b.ndim == 1 else self.pi0[:, None]
         return self.chain.solve(
@@ -73,11 +73,11 @@ class ChainKernel(LinearOperator):
         )
 
     def columns(self, indices: Sequence[int] | np.ndarray) -> np.ndarray:
-        """Give the columns of K at these states, ``(N, k)``: one solve each."""
+        """Return the columns of K at these states, ``(N, k)``: one solve each."""
         return self.solve(unit_columns(indices, self.shape[0])).x
 
     def inverse_times(self, x: np.ndarray) -> np.ndarray:
-        """Give K⁻¹x: one product with A."""
+        """Return K⁻¹x: one product with A."""
         weights = self.pi0 if x.ndim == 1 else self.pi0[:, None]
         return self.chain.forward(x) / weights
 
@@ -92,7 +92,7 @@ class ChainKernel(LinearOperator):
 
 
 def unit_columns(indices: Sequence[int] | np.ndarray, states: int) -> np.ndarray:
-    """Give the columns of the identity at these states."""
+    """Return the columns of the identity at these states."""
     index = np.asarray(indices)
     if index.ndim != 1 or not len(index) or index.min() < 0 or index.max() >= states:
         raise AuguryError(f"expected states from 0 to {states - 1}, got {indices!r:.60}")

@@ -70,7 +70,7 @@ def nearest_chain(
 
 
 def _nearest_other(made: Tensor, index: Tensor, examples: Tensor) -> Tensor:
-    """Give the nearest example to each view but the one it was made from: ``(n, b)``."""
+    """Return the nearest example to each view but the one it was made from: ``(n, b)``."""
     flat, against = made.flatten(2), examples.flatten(1)
     distance = against.square().sum(1) - 2 * flat @ against.T
     own = index.reshape(1, -1, 1).expand(len(made), -1, 1)

@@ -42,7 +42,7 @@ def as_chain(spec: Chain | Augmentation | str) -> Chain:
 
 
 def as_tensor(x: Any) -> torch.Tensor:
-    """Give examples as a tensor; arrays are copied, for torch takes none that is read-only."""
+    """Return examples as a tensor; arrays are copied, for torch takes none that is read-only."""
     return x if isinstance(x, torch.Tensor) else torch.from_numpy(np.array(x))
 
 
@@ -117,7 +117,7 @@ class _Index:
         return len(self.known)
 
     def add(self, x: torch.Tensor) -> np.ndarray:
-        """Give the number of each state of x; those not seen before get the next ones."""
+        """Return the number of each state of x; those not seen before get the next ones."""
         before, known = self.size, self.known
         rows = np.ascontiguousarray(x.numpy()).reshape(len(x), -1)
         keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel().tolist()
@@ -136,7 +136,7 @@ class _Index:
         return places
 
     def next(self, done: int) -> tuple[torch.Tensor, int]:
-        """Give the block of states that starts where the last one ended."""
+        """Return the block of states that starts where the last one ended."""
         k = int(np.searchsorted(self.starts, done))
         return self.blocks[k], self.starts[k]
 

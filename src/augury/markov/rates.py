@@ -38,7 +38,7 @@ class LearnedRates:
 
 
 def alignment(chain: FiniteChain, labels: Any, examples: Any = None) -> tuple[float, np.ndarray]:
-    """Give the alignment of the kernel with the labels, and its gradient in log β.
+    """Return the alignment of the kernel with the labels, and its gradient in log β.
 
     With G the kernel between the examples and Y their one-hot labels it is
     ⟨G, YYᵀ⟩ / (‖G‖ ‖YYᵀ‖), in Frobenius norms. Costs as `loo_log_loss`.
@@ -55,7 +55,7 @@ def alignment(chain: FiniteChain, labels: Any, examples: Any = None) -> tuple[fl
 def loo_log_loss(
     chain: FiniteChain, labels: Any, examples: Any = None, *, background: float = 0.01
 ) -> tuple[float, np.ndarray]:
-    """Give the leave-one-out log-loss of the chain's classifier, and its gradient in log β.
+    """Return the leave-one-out log-loss of the chain's classifier, and its gradient in log β.
 
     Example i is classified by the stationary law of the chain that restarts at all the others:
     the mass of label y at z_i is m_i(y) = Σ_{k≠i, y_k=y} α_k K(z_k, z_i). So that an example that
@@ -176,7 +176,7 @@ def _labelled(chain: FiniteChain, labels: Any, examples: Any) -> tuple[np.ndarra
 
 
 def _gram(chain: FiniteChain, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Give the kernel's columns at the examples, ``(N, n)``, and between them, ``(n, n)``."""
+    """Return the kernel's columns at the examples, ``(N, n)``, and between them, ``(n, n)``."""
     columns = chain.kernel(tol=1e-12).columns(places)
     return columns, columns[places]
 

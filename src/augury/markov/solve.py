@@ -116,7 +116,7 @@ def solve(
 
 
 def residual(chain: FiniteChain, c: np.ndarray, x: np.ndarray) -> float:
-    """Give ‖c − x((1+β)I − A)‖₁ / ‖c‖₁, which bounds the error of x; the worst column's."""
+    """Return ‖c − x((1+β)I − A)‖₁ / ‖c‖₁, which bounds the error of x; the worst column's."""
     size = np.abs(c).sum(0)
     left = np.abs(c - chain.forward(x)).sum(0)
     return float(np.max(left / np.where(size > 0, size, 1), initial=0))

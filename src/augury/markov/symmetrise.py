@@ -55,7 +55,7 @@ SYMMETRISERS: dict[str, Callable[[Any], Csr]] = {
 
 
 def _moves(a: Csr) -> Csr | None:
-    """Give A + Aᵀ off the diagonal; None if A is symmetric already."""
+    """Return A + Aᵀ off the diagonal; None if A is symmetric already."""
     back = a.T.tocsr()
     if abs(a - back).max() == 0:
         return None

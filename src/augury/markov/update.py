@@ -98,7 +98,7 @@ class UpdatedKernel(ChainKernel):
         return float(np.abs(largest).max())
 
     def solve(self, b: Any, start: np.ndarray | None = None) -> Solution:
-        """Give the new K times b; `start` is the old kernel's product, where it is known."""
+        """Return the new K times b; `start` is the old kernel's product, where it is known."""
         b = np.asarray(b, dtype=np.float64)
         c = (self.pi0[:, None] * b.reshape(len(b), -1)).reshape(b.shape)
         old = self._before(c).x if start is None else np.asarray(start, dtype=np.float64)
@@ -147,14 +147,14 @@ class UpdatedKernel(ChainKernel):
 def add_augmentation(
     kernel: ChainKernel, matrix: Any, rate: float, route: Route = "auto"
 ) -> UpdatedKernel:
-    """Give the kernel after an augmentation has been added at a rate."""
+    """Return the kernel after an augmentation has been added at a rate."""
     old = kernel.chain
     chain = FiniteChain([*old.matrices, matrix], [*old.rates, rate], old.rho)
     return _changed(kernel, chain, [*np.zeros(len(old.rates)), rate], route)
 
 
 def remove_augmentation(kernel: ChainKernel, j: int, route: Route = "auto") -> UpdatedKernel:
-    """Give the kernel after augmentation j has been removed."""
+    """Return the kernel after augmentation j has been removed."""
     old = kernel.chain
     if not 0 <= j < len(old.rates):
         raise AuguryError(f"there is no augmentation {j}: expected 0 to {len(old.rates) - 1}")
@@ -167,7 +167,7 @@ def remove_augmentation(kernel: ChainKernel, j: int, route: Route = "auto") -> U
 def change_rates(
     kernel: ChainKernel, rates: Sequence[float], route: Route = "auto"
 ) -> UpdatedKernel:
-    """Give the kernel at other rates."""
+    """Return the kernel at other rates."""
     chain = kernel.chain.with_rates(rates)
     return _changed(kernel, chain, np.subtract(chain.rates, kernel.chain.rates), route)
 

@@ -62,7 +62,7 @@ class Certificate(Result):
 
     @property
     def sentence(self) -> str:
-        """Say plainly whether training on averaged features can be trusted here."""
+        """Return a sentence on whether training on averaged features can be trusted here."""
         if math.isinf(self.distance):
             return (
                 "Nothing is guaranteed here: the averaged features leave some direction of the "

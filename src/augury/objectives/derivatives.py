@@ -14,14 +14,14 @@ Map = Callable[[Tensor], Tensor]
 
 
 def jvp(fn: Map, at: Tensor, delta: Tensor) -> tuple[Tensor, Tensor]:
-    """Give fn(at) and its derivative along delta: a forward pass of about twice the cost."""
+    """Return fn(at) and its derivative along delta: a forward pass of about twice the cost."""
     _prepare()
     found = torch.func.jvp(fn, (at,), (delta,))
     return found[0], found[1]
 
 
 def second_derivative(fn: Map, at: Tensor, delta: Tensor) -> Tensor:
-    """Give d²/dε² fn(at + ε delta) at ε = 0: one Jacobian-vector product inside another."""
+    """Return d²/dε² fn(at + ε delta) at ε = 0: one Jacobian-vector product inside another."""
     return jvp(lambda x: jvp(fn, x, delta)[1], at, delta)[1]
 
 

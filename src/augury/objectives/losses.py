@@ -27,11 +27,11 @@ class Loss(ABC):
 
     @abstractmethod
     def __call__(self, output: Tensor, y: Tensor) -> Tensor:
-        """Give the loss of each example: ``(b,)``."""
+        """Return the loss of each example: ``(b,)``."""
 
     @abstractmethod
     def curvature(self, output: Tensor, delta: Tensor, y: Tensor | None = None) -> Tensor:
-        """Give δᵀ∇²l(output; y)δ of each example: ``(b,)``; y only where ∇²l depends on it."""
+        """Return δᵀ∇²l(output; y)δ of each example: ``(b,)``; y only where ∇²l depends on it."""
 
 
 @dataclass(frozen=True)

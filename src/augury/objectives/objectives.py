@@ -55,7 +55,7 @@ def first_order(head: Head, orbit: Orbit, y: Tensor, loss: Loss) -> Tensor:
 def second_order(
     head: Head, orbit: Orbit, y: Tensor, loss: Loss, *, curvature: Curvature = "gauss-newton"
 ) -> Tensor:
-    """g̃: the averaged features' loss and the variance that augmentation punishes, equation (6).
+    """g̃: the averaged features' loss and the variance that augmentation penalises, equation (6).
 
     g̃ = ĝ + ½ E[Δᵀ H Δ], Δ = φ(t) − ψ(x), H the curvature of loss and head together at ψ(x).
 

@@ -64,7 +64,7 @@ class Alignment(Statistic):
         return Estimate(float(value), torch.stack(replicates).cpu(), per_class.cpu())
 
     def _ratio(self, sums: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-        """Give the alignment, and that of each class with the kernel of its own members."""
+        """Return the alignment, and that of each class with the kernel of its own members."""
         moment, cross, target, sum_psi, sum_y, count = sums
         if self.centred:
             moment = moment - torch.outer(sum_psi, sum_psi) / count

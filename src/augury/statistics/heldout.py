@@ -49,7 +49,7 @@ class HeldOut:
     __hash__ = None  # type: ignore[assignment]  # what is compared by content has no hash
 
     def losses(self, predictions: Tensor) -> Tensor:
-        """Give the loss of each prediction ``(N, C)``: log-loss for classes, else squared error."""
+        """Return the loss of each prediction ``(N, C)``: log-loss or squared error."""
         targets = self.targets.to(predictions)
         if self.classes:
             return calibrated_log_loss(predictions, targets.argmax(-1))
@@ -72,7 +72,7 @@ class HeldOut:
         return float(loss.mean().nan_to_num(torch.inf)), ratio, loss
 
     def estimate(self, loss: Tensor) -> Estimate:
-        """Give minus the mean loss ``(N,)``; replicates leave out groups and fit nothing again."""
+        """Return minus the mean loss ``(N,)``; replicates leave out groups and refit nothing."""
         group = group_of(torch.arange(len(loss), device=loss.device), self.groups)
         by_group = loss.new_zeros(self.groups, 2)
         by_group.index_add_(0, group, torch.stack([loss, torch.ones_like(loss)], 1))
@@ -85,7 +85,7 @@ class HeldOut:
 
 
 def folds_of(examples: int, folds: int, device: torch.device) -> list[tuple[Tensor, Tensor]]:
-    """Give the indices inside and outside of each fit; a fold that no example fell into has none.
+    """Return the indices inside and outside of each fit; a fold that no example fell into has none.
 
     An example's fold follows from its index alone, and holds whole groups of `HeldOut` where their
     number is a multiple of `folds`.

@@ -94,7 +94,7 @@ class RidgeRisk(Statistic):
         return out
 
     def solve(self, ratio: float) -> Tensor:
-        """Give W without each fold in turn, ``(folds, d + 1, C)``; its last row is the bias."""
+        """Return W without each fold in turn, ``(folds, d + 1, C)``; its last row is the bias."""
         if self.sums is None:
             raise AuguryError("no example was added to this ridge regression")
         moment, cross, count = (part.sum(0) for part in self.sums)

@@ -19,7 +19,7 @@ class Block(NamedTuple):
     penalty: Tensor | None
 
     def rows(self) -> Iterator[tuple[Tensor, Tensor | None]]:
-        """Give the rows whose squares the quadratic loss sums, and weights where they differ."""
+        """Return the rows whose squares the quadratic loss sums, and weights where they differ."""
         n, b = self.orbit.features.shape[:2]
         weights = self.orbit.weights.repeat_interleave(b).unsqueeze(1) if n > 1 else None
         yield self.orbit.features.flatten(0, 1).flatten(1), weights
@@ -81,7 +81,7 @@ class Batches:
         self._left = budget
 
     def __len__(self) -> int:
-        """Give the number of examples."""
+        """Return the number of examples."""
         return len(self.y)
 
     def __iter__(self) -> Iterator[Block]:

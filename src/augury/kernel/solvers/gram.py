@@ -49,7 +49,7 @@ class Sums:
 
 
 def probes_for(targets: int) -> int:
-    """Give how many probes go with so many targets: columns of 16 cost a processor least."""
+    """Return how many probes go with so many targets: columns of 16 cost a processor least."""
     return _LEAST_PROBES + -(targets + _LEAST_PROBES) % _LANE
 
 
@@ -109,7 +109,7 @@ def accumulate(
 
 
 def _signs(seed: int, start: int, count: int, probes: int, device: torch.device) -> Tensor:
-    """Give a random sign for each example and probe, the same on any device: ``(b, p)``."""
+    """Return a random sign for each example and probe, the same on any device: ``(b, p)``."""
     index = torch.arange(start, start + count, device=device)
     return 2.0 * Rng(seed, index).integers(probes, 2).mT - 1
 

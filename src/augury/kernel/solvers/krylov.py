@@ -34,15 +34,15 @@ class Subspace:
     steps: int
 
     def project(self, x: Tensor) -> Tensor:
-        """Give the coordinates of ``(d, C)`` along the Ritz vectors: ``(k, C)``, float64."""
+        """Return the coordinates of ``(d, C)`` along the Ritz vectors: ``(k, C)``, float64."""
         return self.vectors.mT @ (self.basis.mT @ x).double()
 
     def lift(self, coordinates: Tensor) -> Tensor:
-        """Give the vectors ``(d, C)`` with these coordinates."""
+        """Return the vectors ``(d, C)`` with these coordinates."""
         return self.basis @ (self.vectors @ coordinates).to(self.basis)
 
     def residual(self, coordinates: Tensor) -> float:
-        """Give ‖b − (A + λ)w‖ for w with these coordinates, b in the space, at its own λ."""
+        """Return ‖b − (A + λ)w‖ for w with these coordinates, b in the space, at its own λ."""
         last = self.vectors[-len(self.coupling) :] @ coordinates
         return float((self.coupling @ last).norm())
 
@@ -117,7 +117,7 @@ def _grow(
 
 
 def orthonormal(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Give Q and R with QR = x, for a few columns ``(d, q)``.
+    """Return Q and R with QR = x, for a few columns ``(d, q)``.
 
     On a GPU by Cholesky factors of xᵀx in float64, twice: a Householder factorisation goes column
     by column there, and waits at each. Where x lacks rank, that is what is done after all.
@@ -129,7 +129,7 @@ def orthonormal(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def cholesky_qr(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Give Q and R with QR = x from the Gram matrix of the columns, refined once."""
+    """Return Q and R with QR = x from the Gram matrix of the columns, refined once."""
     q, r = x.double(), torch.eye(x.shape[1], dtype=torch.float64, device=x.device)
     for _ in range(2):
         upper, info = torch.linalg.cholesky_ex(q.mT @ q, upper=True)

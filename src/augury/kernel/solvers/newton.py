@@ -30,7 +30,7 @@ def minimise(
     Parameters
     ----------
     head
-        Features to outputs; its bias, if it has one, is not punished.
+        Features to outputs; its bias, if it has one, is not penalised.
     batches
         Orbits and targets.
     objective, loss
@@ -90,7 +90,7 @@ def minimise(
 def _evener(
     space: Subspace | None, ridge: float, smoothness: float
 ) -> tuple[Tensor, Tensor, float] | None:
-    """Give eigenvectors ``(d, k)``, the stretch along each and the stretch elsewhere."""
+    """Return eigenvectors ``(d, k)``, the stretch along each and the stretch elsewhere."""
     if space is None:
         return None
     curvature = min(smoothness, 2.0) * space.values + 2 * ridge

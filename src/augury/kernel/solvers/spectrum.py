@@ -45,11 +45,11 @@ class Spectrum:
     penalty: Tensor | None = None
 
     def freedom(self, ridge: Tensor) -> Tensor:
-        """Give the effective number of parameters for each λ."""
+        """Return the effective number of parameters for each λ."""
         return (self.mass / (self.values + ridge.unsqueeze(1))).sum(1)
 
     def error(self, ridge: Tensor) -> Tensor:
-        """Give E‖y − wᵀψ‖² on the training data, for the solution at each λ."""
+        """Return E‖y − wᵀψ‖² on the training data, for the solution at each λ."""
         s, r = self.values, ridge.unsqueeze(1)
         if self.sample is not None:
             features, y = self.sample
@@ -70,12 +70,12 @@ class Spectrum:
         return risk.where(left >= _LEAST_FREEDOM, torch.inf)
 
     def best_ridge(self) -> float:
-        """Give the λ of least generalised cross-validation, of a fine grid."""
+        """Return the λ of least generalised cross-validation, of a fine grid."""
         top = float(self.values.max().clamp_min(1e-30))
         exponents = torch.linspace(*_SPAN, _GRID, dtype=torch.float64)
         grid = top * 10 ** exponents.to(self.values.device)
         return float(grid[self.gcv(grid).argmin()])
 
     def solve(self, ridge: float) -> Tensor:
-        """Give the solution's coordinates along the eigenvectors: c / (s + λ), ``(k, C)``."""
+        """Return the solution's coordinates along the eigenvectors: c / (s + λ), ``(k, C)``."""
         return self.cross / (self.values + ridge).unsqueeze(1)

@@ -89,6 +89,31 @@ def test_a_real_target_is_regressed(run, tmp_path):
     assert (tmp_path / "p.csv").read_text().startswith("label,predicted\n")
 
 
+def test_whole_numbers_are_regressed_if_asked(run, tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 2))
+    frame = pd.DataFrame(x, columns=["a", "b"]).assign(count=np.round(3 * x[:, 0] + 20).astype(int))
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    options = ("--label", "count", "--n-components", 256)
+    assert run("fit", "t.csv", *options, "--task", "regression", "--out", "m")[0] == 0
+    code, out, _ = run("predict", "m", "t.csv")
+    assert code == 0
+    assert float(out.split("R² ")[1].split(" ")[0]) > 0.9
+
+
+def test_images_with_a_number_to_predict(run, tmp_path):
+    for i in range(60):
+        Image.fromarray(IMAGES[i]).save(tmp_path / f"{i}.png")
+    frame = pd.DataFrame({"file": [f"{i}.png" for i in range(60)]})
+    frame.assign(ink=[IMAGES[i].mean() + 0.25 for i in range(60)]).to_csv(
+        tmp_path / "t.csv", index=False
+    )
+    assert run("fit", "t.csv", "--n-components", 256, "--out", "m")[0] == 0
+    code, out, _ = run("predict", "m", "t.csv", "--label", "ink")
+    assert code == 0
+    assert float(out.split("R² ")[1].split(" ")[0]) > 0.5
+
+
 def accuracy_of(result):
     code, out, err = result
     assert (code, err) == (0, "")

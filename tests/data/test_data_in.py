@@ -17,6 +17,7 @@ from PIL import Image
 from refusal import refused
 from torch.utils.data import DataLoader, IterableDataset, SubsetRandomSampler, TensorDataset
 
+import augury
 from augury.data import as_dataset, load, load_new
 from augury.data.readers import archive, iterables
 
@@ -348,3 +349,13 @@ def test_a_table_that_lists_images(tmp_path: Path) -> None:
 
 def test_paths_are_read_by_as_dataset_too() -> None:
     assert torch.equal(as_dataset("digits", max_examples=100).x, load("digits", max_examples=100).x)
+
+
+def test_a_frame_is_ranked_by_its_label() -> None:
+    frame = pd.concat([FRAME] * 4, ignore_index=True)
+    found = augury.rank(frame, None, ["jitter(0.1)"], label="kind", score="alignment")
+    assert found.dataset["classes"] == ["x", "y"]
+    real = augury.rank(
+        frame, None, ["jitter(0.1)"], label="n", task="regression", score="alignment"
+    )
+    assert real.dataset["classes"] is None

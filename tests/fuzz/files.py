@@ -253,7 +253,7 @@ def _picture(rng: random.Random, suffix: str) -> bytes:
 
 
 def images(rng: random.Random, directory: Path) -> Path:
-    """Write two classes of images, of which some are changed or are no files."""
+    """Write two classes of images, of which some are changed or are not files."""
     folder = directory / "photos"
     for k in range(6):
         suffix = rng.choice((".png", ".jpg", ".gif", ".bmp", ".webp", ".tif", ".ppm"))
@@ -279,6 +279,8 @@ def images(rng: random.Random, directory: Path) -> Path:
             os.mkfifo(target)
         else:
             target.write_bytes(_picture(rng, ".png"))
+    if rng.random() < 0.1:  # one image, which is no data set
+        return next((folder / "cat").iterdir())
     return folder
 
 

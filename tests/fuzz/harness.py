@@ -12,6 +12,7 @@ import multiprocessing
 import random
 import resource
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -78,12 +79,15 @@ class Survey:
 def survey(
     target: str, count: int, seed: int = 0, *, first: int = 0, seconds: float = 20, gib: float = 2
 ) -> Survey:
-    """Run `count` cases from number `first` on, each in at most so many seconds and GiB."""
+    """Run `count` cases from number `first` on, each in so many seconds and GiB at most.
+
+    The seconds are of CPU time, and six times as many of wall-clock time: the machine may be busy.
+    """
     found, at, started = Survey(), first, time.perf_counter()
     context = multiprocessing.get_context("spawn")  # a fork may inherit locks of other threads
     while at < first + count:
         ours, theirs = context.Pipe()
-        args = (theirs, target, seed, at, first + count, gib)
+        args = (theirs, target, seed, at, first + count, seconds, gib)
         child = context.Process(target=_work, args=args, daemon=True)
         child.start()
         theirs.close()
@@ -94,15 +98,17 @@ def survey(
             except EOFError:  # the child has died, and the case with it
                 message = ("died",)
             if message is None or message[0] == "died":
-                outcome = "hung" if message is None else "died"
-                child.kill()
+                if message is None:
+                    child.kill()
                 child.join()
+                late = message is None or child.exitcode == -signal.SIGPROF
+                outcome = "hung" if late else "died"
                 if not kind:
                     raise RuntimeError(f"case {at} of {target} could not be made")
                 found.add(at, kind, outcome, f"exit code {child.exitcode}")
                 at, ended = at + 1, True
             elif message[0] == "begin":
-                kind, wait = message[1], seconds + 2
+                kind, wait = message[1], 6 * seconds
             elif message[0] == "end":
                 found.add(at, kind, *message[1:3])
                 found.peak = max(found.peak, message[3])
@@ -113,7 +119,9 @@ def survey(
     return found
 
 
-def _work(pipe: Connection, target: str, seed: int, first: int, last: int, gib: float) -> None:
+def _work(
+    pipe: Connection, target: str, seed: int, first: int, last: int, seconds: float, gib: float
+) -> None:
     """Run cases one after the other in this process, and report each."""
     sys.path.insert(0, str(Path(__file__).parents[1]))
     warnings.simplefilter("ignore")
@@ -131,7 +139,9 @@ def _work(pipe: Connection, target: str, seed: int, first: int, last: int, gib: 
             pipe.send(("begin", kind))
             before = _reset_peak()
             watch.start(directory)
+            signal.setitimer(signal.ITIMER_PROF, seconds)  # its signal ends the process
             outcome, detail = judge(call)
+            signal.setitimer(signal.ITIMER_PROF, 0)
             watch.stop()
             used = _peak() - before
             if watch.seen:

@@ -415,6 +415,7 @@ def rewrite(path, change):
         (lambda s, t: s["params"].update(n_views=10**9), "n_views"),
         (lambda s, t: s["params"].update(n_components="many"), "must"),
         (lambda s, t: s["params"].update(surprise=1), "surprise"),
+        (lambda s, t: s["params"].update(random_state=None), "random_state is None"),
         (lambda s, t: s.update(format=99), "format 99"),
         (lambda s, t: s.update(shape=[1, 9, 9]), "must have"),
         (lambda s, t: s.update(kind="subprocess"), "kind must be one of"),

@@ -154,7 +154,10 @@ def _rebuild(settings: Settings, tensors: dict[str, Tensor], device: str) -> Fou
     fitted = settings.fitted
     model.augmentation_, model.shape_ = settings.augmentation, settings.shape
     model.n_features_in_ = math.prod(settings.shape)
-    model.seed_ = int(settings.params["random_state"])
+    seed = settings.params["random_state"]
+    if type(seed) is not int:  # a model may be made without one, and is saved with what it drew
+        raise AuguryError(f"its random_state is {seed!r}; expected a whole number")
+    model.seed_ = seed
     model.bytes_, model.beyond_ = fitted["bytes"], fitted["beyond"]
     model.gamma_ = float(fitted["gamma"])
     where = resolve_device(device)

@@ -1,0 +1,72 @@
+"""Ctrl-C at any moment ends in one line and exit code 130, and leaves no file."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+# Sends SIGINT when a module is about to be imported, or from within a user's function.
+PROGRAM = """
+import os, signal, sys
+
+moment = sys.argv[1]
+
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == moment:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupt())
+if moment == "parsing":
+    from typer.core import TyperGroup
+
+    TyperGroup.parse_args = lambda *args: os.kill(os.getpid(), signal.SIGINT)
+from augury.cli.main import main
+sys.argv = ["augury", *sys.argv[2:]]
+main()
+"""
+MINE = """
+import os, signal, threading
+
+def press():
+    os.kill(os.getpid(), signal.SIGINT)
+
+def view(x):
+    press()
+    return x
+
+def from_a_thread(x):
+    thread = threading.Thread(target=press)
+    thread.start()
+    thread.join()
+    return x
+
+def network():
+    press()
+"""
+RANK = ("rank", "digits", "--max-examples", "60", "--score", "alignment")
+OUT = ("--json", "o.json", "--report", "o.html")
+MOMENTS = {
+    "the commands are imported": ("typer", *RANK, *OUT),
+    "typer parses the command line": ("parsing", *RANK, *OUT),  # typer exits with 130, silently
+    "numpy is imported": ("numpy", *RANK, *OUT),
+    "torch is imported": ("torch", *RANK, *OUT),
+    "torch's parts are imported": ("torch.nn", *RANK, *OUT),
+    "the bar is shown": ("rich.progress", *RANK, *OUT),
+    "the page is rendered": ("jinja2", *RANK, "-a", "rotation(5)", *OUT),
+    "a user's augmentation runs": ("", *RANK, "-a", "sampled(mine:view)", *OUT),
+    "a thread runs": ("", *RANK, "-a", "sampled(mine:from_a_thread)", *OUT),
+    "a user's network is loaded": ("", "invariance", "mine:network", "digits", "-a", "flips", *OUT),
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_an_interrupt_is_one_line(moment, tmp_path):
+    (tmp_path / "mine.py").write_text(MINE)
+    command = [sys.executable, "-c", PROGRAM, *MOMENTS[moment]]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.stderr.strip() == "interrupted: nothing was written", done.stderr
+    assert done.returncode == 130
+    assert sorted(p.name for p in tmp_path.iterdir() if p.is_file()) == ["mine.py"]

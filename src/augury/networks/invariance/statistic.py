@@ -45,7 +45,7 @@ class Invariance(Statistic):
             )
         origin = orbit.origin.flatten(1)
         moved = orbit.features.flatten(2) - origin
-        each = orbit.weights.double() @ moved.square().sum(-1).double()  # (b,)
+        each = orbit.weights.double() @ moved.square_().sum(-1).double()  # (b,)
         if self.sums is None:
             empty = {"dtype": torch.float64, "device": origin.device}
             by_group = torch.zeros(2, self.groups, **empty)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib
+from collections import OrderedDict
 
 import pytest
 import torch
@@ -105,6 +106,14 @@ def test_work_before_and_after_is_that_of_the_network():
     assert [cost.flops_before for cost in found.layers] == [0, 2 * 144 * 27, total]
 
 
+def test_a_layer_may_have_two_names():
+    model, (x, _) = lenet().double(), sample()
+    model.alias = torch.nn.Sequential(OrderedDict(inside=model.conv2))
+    model.forward = lambda v: model[:10](v)
+    found = plan_averaging(model, x, T, n_views=2, repeats=1, layers=["alias.inside"])
+    assert found.layers[0].flops_before == 2 * (144 * 27 + 16 * 27 * 4)
+
+
 def test_default_layers_are_few_and_spread_over_the_work():
     model, (x, _) = ResNet().double(), sample()
     found = plan_averaging(model, x, T, n_views=2, repeats=1, max_layers=3)
@@ -146,6 +155,10 @@ def test_recommendations_lie_on_the_front():
     assert recommend([grouped, few]) == few  # a quarter of the error at about the same time
     slow = choice(4.0, 0.010)
     assert recommend([grouped, few, slow]) == few  # about the same error in half the time
+    near = choice(2.1, 0.05, "input", 1, 4, 16)
+    assert recommend([near, few]) == few  # about equal in time: the smaller error
+    half = choice(1.0, 0.06)
+    assert recommend([near, few, half]) == half  # about equal in error: half of the time
     every = plan_of(
         grouped, few, slow, choice(0.5, 0.3, random=True, groups=1, n_views=1),
         choice(9, 0.2, "fc", 2, 1, 16),
@@ -210,6 +223,10 @@ def test_a_plan_becomes_a_table_json_a_figure_and_pages():
     assert found.plot().axes[0].get_xlabel().startswith("step time")
     assert found._repr_html_().startswith("<")
     assert found.best.name in found.to_markdown()
+    few = choice(1, 0.1, random=True, groups=1, n_views=1)
+    layered = choice(2, 0.1, "input", 1)
+    columns = [plan_of(*some).to_frame().columns.tolist() for some in ([few, layered], [layered])]
+    assert columns[0] == columns[1]  # whichever choice is the fastest
     page = plan_of(choice(1, 0.1, random=True, groups=1, n_views=1), choice(1, 0.1, EVIL, 2, 1))
     assert EVIL not in page.to_html()
     assert EVIL not in page.to_markdown()

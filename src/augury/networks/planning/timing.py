@@ -34,16 +34,15 @@ def in_mode(network: nn.Module, training: bool) -> Iterator[None]:
 
 
 def flops_before(network: nn.Module, x: Tensor, layers: list[str]) -> tuple[list[int], int]:
-    """Return the operations of one example up to each layer, and in all, from one forward pass."""
+    """Return the operations of one example up to each layer, and in all."""
     found: dict[str, int] = {}
     with FlopCounterMode(display=False) as counter:
         read_layers(
-            network,
-            x,
-            None,
-            lambda name, output: found.setdefault(name, counter.get_total_flops()),
+            network, x, layers, lambda name, _: found.update({name: counter.get_total_flops()})
         )
-    return [found[name] // len(x) for name in layers], counter.get_total_flops() // len(x)
+    with FlopCounterMode(display=False) as total:
+        network(x)
+    return [found[name] // len(x) for name in layers], total.get_total_flops() // len(x)
 
 
 def seconds(

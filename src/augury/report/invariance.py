@@ -25,7 +25,7 @@ _COLOURS = ("#1261a6", "#b3430c", "#3a7d44", "#7a4fa3", "#8a5300", "#6b7480")
 
 
 def to_html(profile: InvarianceProfile) -> str:
-    """Write a profile as one self-contained page."""
+    """Return a profile as one self-contained page."""
     data = str(profile.dataset.get("name", "the data"))
     stem = re.sub(r"[^A-Za-z0-9]+", "-", profile.network).strip("-") or "network"
     lead, *rest = sentences(profile)
@@ -34,7 +34,7 @@ def to_html(profile: InvarianceProfile) -> str:
         "invariance.html",
         text,
         title=f"How invariant the layers of {profile.network} are, on {data}",
-        file_name=f"layers-{stem}.json",
+        file_name=f"invariance-{stem}.json",
         lead=lead,
         rest=rest,
         heat=_heat(profile),
@@ -52,16 +52,17 @@ def to_html(profile: InvarianceProfile) -> str:
 
 
 def sentences(profile: InvarianceProfile) -> list[str]:
-    """Say the main findings, the first of them first."""
+    """Return the main findings, the most important first."""
     said = []
     for augmentation in profile.augmentations:
         cells = [c for c in profile.rows if c.augmentation == augmentation]
         first, last = cells[0], cells[-1]
         worst = max(cells, key=lambda c: c.relative)
         said.append(
-            f"{augmentation} moves the last layer ({last.layer}) by {say(last.relative)} of the "
-            f"distance between different examples, and the first ({first.layer}) by "
-            f"{say(first.relative)}; {worst.layer} feels it most ({say(worst.relative)})."
+            f"{augmentation} moves the features of the last layer ({last.layer}) by "
+            f"{say(last.relative)} of the squared distance between different examples, and those "
+            f"of the first ({first.layer}) by {say(first.relative)}; the least invariant layer is "
+            f"{worst.layer} ({say(worst.relative)})."
         )
     if profile.against is not None:
         said.insert(0, _compared(profile))
@@ -79,14 +80,14 @@ def _compared(profile: InvarianceProfile) -> str:
 
 
 def say(value: float | None) -> str:
-    """Write a share with three digits: ``0.042``, ``1.31``, ``–`` where it is unknown."""
+    """Return a share with three digits: ``0.042``, ``1.310``, or ``–`` if it is unknown."""
     if value is None or not math.isfinite(value):
         return "–"
     return f"{value:.2g}" if 0 < value < 0.01 else f"{value:.3f}"
 
 
 def span(cell: LayerInvariance) -> str:
-    """Write the interval of the relative distance."""
+    """Return the interval of the relative distance."""
     return "–" if cell.low is None else f"{say(cell.low)} to {say(cell.high)}"
 
 
@@ -113,7 +114,7 @@ def _heat(profile: InvarianceProfile) -> HeatMap:
 
 
 def _ratios(profile: InvarianceProfile) -> list[tuple[str, HeatMap]]:
-    """Give heat maps of ratios, coloured by their logarithm, the more invariant the bluer."""
+    """Return heat maps of ratios, coloured by their logarithm: more invariant is bluer."""
     if profile.against is None:
         return []
     found = []
@@ -159,7 +160,7 @@ def _paste(profile: InvarianceProfile) -> list[tuple[str, str]]:
 
 
 def facts(profile: InvarianceProfile) -> list[tuple[str, str]]:
-    """Give how the profile was measured, name and value."""
+    """Return how the profile was measured, name and value."""
     data = profile.dataset
     notes = [str(note) for note in data.get("notes") or ()]
     return [
@@ -172,13 +173,13 @@ def facts(profile: InvarianceProfile) -> list[tuple[str, str]]:
         ("Views of each example", f"{profile.n_views:,}"),
         ("Seed", str(profile.seed)),
         ("Time", duration(profile.seconds)),
-        ("Command", profile.command or "none: made in Python"),
-        ("Notes", "; ".join(notes) or "none: the data were used as they came"),
+        ("Command", profile.command or "none: run from Python"),
+        ("Notes", "; ".join(notes) or "none: the data were used as given"),
     ]
 
 
 def to_markdown(profile: InvarianceProfile) -> str:
-    """Write a profile as Markdown."""
+    """Return a profile as Markdown."""
     data = str(profile.dataset.get("name", "the data"))
     lead, *rest = sentences(profile)
     header = ["layer", "augmentation", "features", "distance", "relative", INTERVAL]

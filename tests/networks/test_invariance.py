@@ -366,7 +366,7 @@ def test_bad_input_is_refused():
     refused("works on image data", measure_invariance, model, x.flatten(1), T)
     words = "Sequential cannot take a batch of shape (2, 1, 4, 4)|made for this data"
     refused(words, measure_invariance, model, x[..., :4, :4], T)
-    refused("not function|augury.Sampled", measure_invariance, model, x, [lambda v: v])
+    refused("expected an augmentation|got an int", measure_invariance, model, x, [3])
     vectors = torch.rand(5, 4)
     options = {"layers": ["pair"]}
     refused(

@@ -1,4 +1,4 @@
-"""Feature averaging in Lightning: one line of `training_step`; the rest is as ever.
+"""Feature averaging in Lightning: one line of `training_step`; the rest is as usual.
 
     pip install lightning
     python examples/averaging_lightning.py
@@ -15,11 +15,11 @@ from sklearn.datasets import load_digits
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from augury.networks.averaging import Averaging
+from augury import Averaging
 
 
 class Classifier(lightning.LightningModule):
-    """A small network for digits, trained on 16 rotated versions averaged at its third layer."""
+    """A small network for digits, trained on 4 averages of 4 rotated views at its input."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class Classifier(lightning.LightningModule):
             nn.ReLU(),
             nn.Linear(64, 10),
         )
-        self.averaging = Averaging("rotation(15)", "2", n_views=16, groups=4)
+        self.averaging = Averaging("rotation(15)", "input", n_views=16, groups=4)
 
     def training_step(self, batch: tuple[Tensor, Tensor], number: int) -> Tensor:
         x, y = batch

@@ -96,7 +96,7 @@ def make_ranking(
         score="alignment",
         features="fourier(2048)",
         seed=0,
-        versions=8,
+        n_views=8,
         seconds=41.2,
         command="augury rank mnist5k --seed 0 --report report.html",
         gallery=make_gallery(list(specs), kind, rng),

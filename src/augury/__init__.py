@@ -32,7 +32,10 @@ _HOME = {
     "Rng": "augury._base.rng",
     "Alignment": "augury.statistics",
     "Ranking": "augury.results.ranking",
+    "Policy": "augury.forecasting.policy",
+    "TrainingPlan": "augury.forecasting.plan",
     "rank": "augury.forecasting.rank",
+    "search_policy": "augury.forecasting.policy",
     "Averaged": "augury.networks.averaging",
     "Averaging": "augury.networks.averaging",
     "TangentPropagation": "augury.networks.tangent",
@@ -54,6 +57,8 @@ if TYPE_CHECKING:
     from augury.data import Dataset, as_dataset, load
     from augury.features import FeatureMap, Flatten, FourierFeatures
     from augury.features.orbit import Orbit
+    from augury.forecasting.plan import TrainingPlan
+    from augury.forecasting.policy import Policy, search_policy
     from augury.forecasting.rank import rank
     from augury.kernel import (
         AugmentedFourierFeatures,
@@ -88,10 +93,12 @@ __all__ = [
     "InvarianceProfile",
     "Layer",
     "Orbit",
+    "Policy",
     "Ranking",
     "Rng",
     "Sampled",
     "TangentPropagation",
+    "TrainingPlan",
     "TransformedDataset",
     "__version__",
     "as_dataset",
@@ -102,6 +109,7 @@ __all__ = [
     "parse",
     "plan_averaging",
     "rank",
+    "search_policy",
 ]
 
 

@@ -15,6 +15,7 @@ from augury._base.errors import AuguryError
 from augury.augmentations import identity, rotation
 from augury.forecasting.rank import make_gallery
 from augury.forecasting.scores import AlignmentScore, Setting
+from augury.forecasting.verdicts import verdict
 from augury.results.ranking import Ranking
 
 SPECS = ["rotation(10)", "vertical_flip", "noise(0.1)"]
@@ -37,8 +38,7 @@ def test_rows_are_sorted_and_consistent(ranking):
     for row in ranking.rows:
         assert row.gain == pytest.approx(row.score - ranking.baseline.score)
         assert row.low < row.gain < row.high
-        expected = "helps" if row.low > 0 else "hurts" if row.high < 0 else "can't tell"
-        assert row.verdict == expected
+        assert row.verdict == verdict(row.gain, row.probability, 0.01 * ranking.baseline.score)
         assert list(row.per_class) == [str(c) for c in range(10)]
     assert ranking["rotation(10)"].gain > ranking["vertical_flip"].gain
 
@@ -74,7 +74,7 @@ def test_json_round_trip_and_schema(ranking):
     data = json.loads(ranking.to_json())
     assert data["schema"] == 1
     assert set(data) >= {
-        "dataset", "score", "features", "seed", "versions", "seconds", "baseline", "rows"
+        "dataset", "score", "features", "seed", "n_views", "seconds", "baseline", "rows"
     }  # fmt: skip
     assert set(data["baseline"]) == {"score", "low", "high"}
     wanted = {"augmentation", "score", "gain", "low", "high", "verdict", "per_class"}
@@ -133,9 +133,12 @@ def test_progress_counts_to_the_end(digits):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"score": "luck"}, "no score is called 'luck'; the scores: "),
-        ({"features": "magic"}, "no feature map is called 'magic'; the feature maps: "),
-        ({"versions": 0}, "versions must be 1 or more"),
+        ({"score": "luck"}, "expected a score of trial, .*; got 'luck'"),
+        (
+            {"score": "ridge", "feature_map": "magic"},
+            "no feature map is called 'magic'; the feature maps: ",
+        ),
+        ({"n_views": 0}, "n_views must be a whole number of 1 or more"),
         ({"augmentations": []}, "no augmentation was given"),
         ({"augmentations": ["jitter(0.1)", "feature_dropout(0.1)"]}, "works on series or vector"),
         ({"device": "tpu"}, "use auto, cpu or cuda"),
@@ -186,7 +189,9 @@ class TestOwnNetwork:
     def test_its_gradient_or_a_layer_is_the_feature_map(self, layer):
         digits = load_digits()
         x, y = digits.images[:300], digits.target[:300]
-        found = augury.rank(x, y, ["translation(0.1)", "flips"], model=self.network(), layer=layer)
+        found = augury.rank(
+            x, y, ["translation(0.1)", "flips"], network=self.network(), layer=layer
+        )
         assert found.score == "kernel-ridge"
         assert "Sequential" in found.features
         assert found["flips"].gain < found["translation(0.1)"].gain
@@ -194,8 +199,8 @@ class TestOwnNetwork:
     def test_what_does_not_fit_is_said(self):
         x, y = np.zeros((20, 1, 8, 8)), np.arange(20) % 2
         net = self.network()
-        refused("uses no feature map|ridge", augury.rank, x, y, model=net, score="trial")
-        refused("leave features out", augury.rank, x, y, model=net, features="patches")
-        refused("'1' is of no network", augury.rank, x, y, layer="1")
+        refused("uses no feature map|ridge", augury.rank, x, y, network=net, score="trial")
+        refused("leave feature_map out", augury.rank, x, y, network=net, feature_map="patches")
+        refused("'1' needs a network", augury.rank, x, y, layer="1")
         colour = np.random.default_rng(0).random((20, 3, 8, 8))
-        refused("(20, 3, 8, 8)|made for this data", augury.rank, colour, y, model=net, layer="1")
+        refused("(20, 3, 8, 8)|made for this data", augury.rank, colour, y, network=net, layer="1")

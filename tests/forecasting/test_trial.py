@@ -1,31 +1,23 @@
+"""Trials: folds, efforts, and what rank makes of them."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 from sklearn.datasets import load_digits
 
 import augury
 from augury._base.errors import AuguryError
-from augury._base.parallel import run_parallel
-from augury.augmentations import flips, identity, rotation, translation
+from augury.augmentations import flips, rotation
 from augury.data import as_dataset
-from augury.forecasting.scores import Setting, TrialScore
-from augury.forecasting.scores.trial import Curve, Plan, _afford
-from augury.forecasting.training.convolution import by_patches
-from augury.forecasting.training.grouped import ARCHITECTURES, Grouped
-from augury.forecasting.training.members import Fold, Protocol, run_members, train_members
-from augury.forecasting.training.train import train_together
+from augury.forecasting import trial as module
+from augury.forecasting.effort import DECIDES, LEVELS, choose_level, make_trial, measure_pace
+from augury.forecasting.plan import TrainingPlan
+from augury.forecasting.trial import Trial, make_fold, run_folds, shrink, stratified_order
 
 CPU = torch.device("cpu")
-SHORT = Protocol(steps=40, batch=32, examples=200, held=400, folds=1)
-
-
-@pytest.fixture(autouse=True)
-def exact(monkeypatch):
-    """Train in float32: in bfloat16 the order of sums, and so the threads, decide too much."""
-    monkeypatch.setattr("augury.forecasting.training.members.has_bfloat16", lambda device: False)
+SHORT = Trial(epochs=6, examples=200, folds=2, replicas=2)
 
 
 @pytest.fixture(scope="module")
@@ -34,245 +26,169 @@ def data():
     return as_dataset(digits.images, digits.target)
 
 
-class Brief(TrialScore):
-    protocol = SHORT
+@pytest.fixture(scope="module")
+def folds(data):
+    return run_folds(data, [rotation(10), flips()], SHORT, [0, 1], seed=0, device=CPU)
 
 
-def setting(data, **options):
-    return Setting(data, None, 1, 0, CPU, **options)
+def test_a_trial_tells_what_hurts(folds):
+    for fold in folds:
+        right = fold.right.mean(0)
+        assert right[2] < right[0]  # digits flipped are other digits
+        assert fold.losses.shape == (len(fold.index), 3)
+        assert len(fold.replicas) == len(fold.half) == 2
+        assert fold.right[:, 0].mean() == pytest.approx(float(fold.replicas.mean()))
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_members_of_a_group_share_nothing(architecture):
-    """A member's output is that of the same network alone, and its gradient stays its own."""
-    shape = (2, 16, 16)
-    pair = Grouped(architecture, 2, shape, 3, seed=1).eval()
-    x = torch.randn(4, 2, *shape, generator=torch.Generator().manual_seed(0))
-    out = pair(x)
-    assert out.shape == (4, 2, 3)
-    changed = x.clone()
-    changed[:, 1] += 1
-    torch.testing.assert_close(pair(changed)[:, 0], out[:, 0])
-    assert not torch.allclose(pair(changed)[:, 1], out[:, 1])
-    one = Grouped(architecture, 1, shape, 3, seed=2).eval()
-    copies = Grouped.joined([one] * 3).eval()
-    same = x[:, :1].expand(-1, 3, *shape)
-    torch.testing.assert_close(copies(same), one(x[:, :1]).expand(-1, 3, -1), atol=1e-5, rtol=1e-5)
-
-
-@pytest.mark.parametrize("shape", [(6,), (2, 30), (1, 9, 11)])
-def test_the_small_network_takes_every_kind(shape):
-    net = Grouped("small", 2, shape, 4, seed=0)
-    assert net(torch.randn(5, 2, *shape)).shape == (5, 2, 4)
-
-
-def test_training_together_equals_training_alone(data):
+def test_together_is_one_by_one(data, folds, monkeypatch):
     """Grouping is for speed: each candidate ends where it would by itself."""
-    folds = [Fold.of(data, SHORT, 0, k) for k in range(2)]
-    starts = [Grouped("small", 1, data.shape, 10, fold.start) for fold in folds]
-    candidates = [identity(), rotation(20), flips()]
-
-    def trained(starts, candidates, folds):
-        net = Grouped.joined([start for start in starts for _ in candidates])
-        train_members(net, data, SHORT, candidates, folds)
-        return run_members(net, data, [fold.held for fold in folds])
-
-    together = trained(starts, candidates, folds)
-    for f in range(2):
-        for k, candidate in enumerate(candidates):
-            alone = trained(starts[f : f + 1], [candidate], folds[f : f + 1])[0, :, 0]
-            agree = (together[f, :, k].argmax(-1) == alone.argmax(-1)).float().mean()
-            assert float(agree) > 0.95
+    monkeypatch.setattr(module, "_one_by_one", module._together)
+    again = run_folds(data, [rotation(10), flips()], SHORT, [0, 1], seed=0, device=CPU)
+    for a, b in zip(folds, again, strict=True):
+        assert (a.right - b.right).abs().mean() < 0.02
 
 
-def test_folds_train_on_other_examples_than_they_are_judged_by(data):
-    folds = [Fold.of(data, SHORT, 3, k) for k in range(3)]
+def test_the_seed_decides(data, folds):
+    again = run_folds(data, [rotation(10), flips()], SHORT, [0], seed=0, device=CPU)[0]
+    torch.testing.assert_close(again.losses, folds[0].losses)
+    other = run_folds(data, [rotation(10), flips()], SHORT, [0], seed=1, device=CPU)[0]
+    assert not torch.equal(other.index, folds[0].index)
+
+
+def test_folds_are_stratified_and_train_on_other_examples(data):
+    folds = [make_fold(data, SHORT, 3, k) for k in range(3)]
     for fold in folds:
         assert not set(fold.train.tolist()) & set(fold.held.tolist())
-        assert len(fold.train) == 200
+        counts = torch.bincount(data.y[fold.train], minlength=10)
+        assert counts.min() >= 17
+        assert counts.max() <= 23
     assert not set(folds[0].train.tolist()) & set(folds[1].train.tolist())
+    order = stratified_order(data, 0)
+    assert sorted(order.tolist()) == list(range(len(data)))
 
 
-def test_the_trial_finds_what_helps_and_what_hurts(data):
-    found = list(
-        Brief(setting(data)).evaluate_all([identity(), translation(0.1), flips() >> rotation(180)])
-    )
-    assert found[0].value == pytest.approx(100 - 100 * _error(data), abs=1e-6)
-    assert found[2].value < found[0].value
-    assert found[2].value < found[1].value
-    assert found[1].per_class.shape == (10,)
-    assert found[0].doubt == 0  # it is what the others are measured against
-    assert all(e.doubt > 0 for e in found[1:])
+def test_large_images_are_shrunk_with_their_augmentations():
+    images = as_dataset(np.zeros((4, 64, 64, 3), np.uint8), [0, 0, 1, 1])
+    small, fitted = shrink(images, [augury.parse("blur(1.0,2.0)"), rotation(15)], 32)
+    assert small.shape == (3, 32, 32)
+    assert repr(fitted[0]) == "blur(0.5,1.0)"
+    assert fitted[1] == rotation(15)
+    same, kept = shrink(images, [rotation(15)], 64)
+    assert same is images
+    assert kept == [rotation(15)]
 
 
-def _error(data):
-    fold = Fold.of(data, SHORT, 0, 0)
-    one = Grouped("small", 1, data.shape, 10, fold.start)
-    out = run_members(train_members(one, data, SHORT, [identity()], [fold]), data, [fold.held])
-    return float((out[0, :, 0].argmax(-1) != data.y[fold.held]).float().mean())
-
-
-def test_the_same_seed_gives_the_same_trial(data):
-    first, again = (Brief(setting(data)).evaluate(rotation(10)) for _ in range(2))
-    assert first.value == again.value
-    torch.testing.assert_close(first.replicates, again.replicates)
-
-
-def test_gains_of_classes_add_up_to_the_whole(data):
-    base, found = Brief(setting(data)).evaluate_all([identity(), rotation(30)])
-    fold = Fold.of(data, SHORT, 0, 0)
-    share = torch.bincount(data.y[fold.held], minlength=10).double() / len(fold.held)
-    assert float(found.per_class @ share) == pytest.approx(found.value - base.value, abs=1e-9)
-
-
-def test_real_targets_series_and_vectors():
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 120)
-    for x, target, kind in (
-        (rng.normal(size=(120, 4)) + y[:, None], y, "vector"),
-        (rng.normal(size=(120, 4)), rng.normal(size=120), "vector"),
-        (rng.normal(size=(120, 2, 15)) + y[:, None, None], y, "series"),
-    ):
-        scored = Brief(setting(as_dataset(x, target, kind=kind))).evaluate(
-            augury.parse("jitter(0.3)")
-        )
-        assert np.isfinite(scored.value)
-
-
-def test_large_pictures_are_seen_small():
-    assert Protocol().seen((3, 64, 128)) == (3, 16, 32)
-    assert Protocol().seen((3, 28, 28)) == (3, 28, 28)
-    assert Protocol().seen((7,)) == (7,)
-
-
-class TestBudget:
-    def test_whole_trials_where_they_fit_and_leaders_again(self):
-        assert _afford(1e6, 10, Protocol(), 0.001) == Plan(Protocol(), 6)
-        exactly = 10 * 2 * 600 * 0.001
-        assert _afford(exactly, 10, Protocol(), 0.001) == Plan(Protocol(), 0)
-
-    @pytest.mark.parametrize("budget", [5, 20, 60, 200])
-    def test_a_shorter_plan_stays_within_its_budget(self, budget):
-        step, candidates = 0.01, 34
-        plan = _afford(budget, candidates, Protocol(), step)
-        p = plan.protocol
-        spent = step * p.steps * (candidates * p.folds + plan.again * 9)
-        assert spent <= max(budget, step * 40 * candidates) * 1.01
-        assert p.steps * p.batch / p.examples >= 15  # it must pass over its examples often enough
-
-    def test_it_runs_and_says_what_it_did(self, data):
-        specs = ["rotation(10)", "flips", "noise(0.2)", "invert", "translation(0.1)"]
-        ranking = augury.rank(data, augmentations=specs, budget=3.0, max_examples=None)
-        assert "tried for" in ranking.features
-        assert len(ranking.rows) == 5
-
-    def test_bad_budgets_are_said(self, data):
-        with pytest.raises(AuguryError, match="seconds above 0"):
-            augury.rank(data, budget=0)
-        with pytest.raises(AuguryError, match="got '60s'"):
-            augury.rank(data, budget="60s")
-        with pytest.raises(AuguryError, match="a budget is for the trial score"):
-            augury.rank(data, score="alignment", budget=5)
-
-
-def test_too_few_examples_are_said():
+def test_too_few_examples_are_refused():
     tiny = as_dataset(np.zeros((2, 3)), [0.0, 1.5])
-    with pytest.raises(AuguryError, match="at least 4 examples"):
-        Brief(setting(tiny)).evaluate(augury.parse("jitter(0.3)"))
+    with pytest.raises(AuguryError, match="at least 4 examples, and there are 2"):
+        make_fold(tiny, SHORT, 0, 0)
 
 
-class TestParallel:
-    def test_results_keep_their_order_and_threads_are_put_back(self):
-        before = torch.get_num_threads()
-        ticks = []
+class TestEffort:
+    def test_levels_never_do_less(self, data):
+        work = [make_trial(TrainingPlan(), data, k).passes(33) for k in range(len(LEVELS))]
+        assert work == sorted(work)
+        assert all(LEVELS[k].share == 1 for k in range(DECIDES, len(LEVELS)))
+        assert all(LEVELS[k].share < 1 for k in range(DECIDES))
 
-        def work(job, tick):
-            tick(str(job))
-            return job * job
+    def test_a_trial_keeps_to_the_planned_epochs(self, data):
+        assert make_trial(TrainingPlan(epochs=7), data, DECIDES).epochs == 7
+        assert make_trial(TrainingPlan(epochs=100), data, 7).epochs == 100
 
-        assert run_parallel(work, list(range(20)), ticks.append) == [k * k for k in range(20)]
-        assert sorted(ticks, key=int) == [str(k) for k in range(20)]
-        assert torch.get_num_threads() == before
+    def test_a_budget_chooses_what_fits(self, data, monkeypatch):
+        monkeypatch.setattr("augury.forecasting.effort.measure_pace", lambda *a: 1e-4)
+        import time
 
-    def test_a_failure_stops_the_rest(self):
-        done = []
+        plan, candidates = TrainingPlan(), [rotation(5)] * 20
+        levels = [
+            choose_level(plan, data, candidates, CPU, budget, time.perf_counter())
+            for budget in (10, 40, 160, 640)
+        ]
+        assert levels == sorted(levels)
+        assert levels[0] < levels[-1]
+        for budget, level in zip((10, 40, 160, 640), levels, strict=True):
+            seconds = make_trial(plan, data, level).passes(20) * 1e-4 / torch.get_num_threads()
+            assert seconds <= budget
+        with pytest.raises(AuguryError, match=r"too short for 20 candidates; give at least \d+ s"):
+            choose_level(plan, data, candidates, CPU, 0.01, time.perf_counter())
 
-        def work(job, tick):
-            if job == 0:
-                raise AuguryError("no")
-            for _ in range(1000):
-                tick("")
-                threading_sleep()
-            done.append(job)
+    def test_the_pace_is_a_time(self, data):
+        assert 0 < measure_pace(data, [rotation(5)], CPU, steps=4) < 1
 
-        with pytest.raises(AuguryError, match="no"):
-            run_parallel(work, list(range(8)), lambda now: None)
-        assert len(done) < 7
-
-
-def threading_sleep():
-    import time
-
-    time.sleep(0.001)
-
-
-def test_training_candidates_together_for_the_truth(data):
-    train, test = data.subsample(300, 0), data.subsample(200, 1)
-    curve = train_together(
-        train, test, [identity(), flips()], architecture="lenet", seeds=2, steps=30, device=CPU
-    )
-    assert curve.accuracy.shape == (2, 2)
-    assert float(curve.accuracy[0].mean()) > 0.3
+    def test_unknown_levels_are_refused(self, data):
+        with pytest.raises(AuguryError, match="from 0 to 10, got 11"):
+            make_trial(TrainingPlan(), data, 11)
 
 
-@pytest.mark.parametrize(("inputs", "size"), [(1, 3), (3, 3), (4, 5)])
-def test_a_convolution_by_patches_equals_torch(inputs, size):
-    groups, outputs = 3, 5
-    generator = torch.Generator().manual_seed(0)
-    x = torch.randn(2, 6, 7, groups * inputs, generator=generator, dtype=torch.float64)
-    weight = torch.randn(groups, size**2, inputs, outputs, generator=generator).double()
-    x.requires_grad_()
-    weight.requires_grad_()
-    ours = by_patches(x, weight)
-    kernel = weight.unflatten(1, (size, size)).permute(0, 4, 3, 1, 2).flatten(0, 1)
-    theirs = F.conv2d(x.permute(0, 3, 1, 2), kernel, padding=size // 2, groups=groups)
-    torch.testing.assert_close(ours, theirs.permute(0, 2, 3, 1))
-    grad = torch.randn(ours.shape, generator=generator, dtype=torch.float64)
-    for a, b in zip(
-        torch.autograd.grad(ours, (x, weight), grad),
-        torch.autograd.grad(theirs.permute(0, 2, 3, 1), (x, weight), grad),
-        strict=True,
-    ):
-        torch.testing.assert_close(a, b)
+class TestRank:
+    def test_the_default_is_a_trial_for_the_plan(self, data):
+        found = augury.rank(
+            data, augmentations=["translation(0.1)", "flips >> rotation(180)"], epochs=4, effort=3
+        )
+        assert found.score == "trial"
+        assert found.rows[-1].augmentation == "flips >> rotation(180)"
+        assert found.plan["epochs"] == 4
+        assert found.plan["examples"] == len(data)
+        assert "epochs" not in found.plan["assumed"]
+        assert found.effort["level"] == 3
+        assert found.effort["epochs"] == 4
+        for row in found.rows:
+            assert row.low <= row.gain <= row.high
+            assert 0 <= row.probability <= 1
+            assert len(row.per_class) == 10
 
+    def test_what_changes_nothing_gains_nothing(self, data):
+        same = augury.Sampled(lambda x: x)
+        found = augury.rank(
+            data, augmentations=[same, "rotation(0.001)", "flips"], epochs=2, effort=3
+        )
+        for row in found.rows:
+            if row.augmentation != "flips":
+                assert (row.gain, row.low, row.high) == (0, 0, 0)
+                assert row.verdict == "can't tell"
 
-class TestAccuracyFromLoss:
-    def test_it_goes_through_what_the_network_showed(self):
-        y = torch.arange(1000) % 10
-        losses = torch.full((1000,), 1.5, dtype=torch.float64)
-        wrong = (torch.arange(1000) < 520).double()
-        curve = Curve.through(losses, wrong, y, classes=True)
-        assert float(curve.accuracy(torch.tensor(1.5))) == pytest.approx(48)
-        assert float(curve.accuracy(torch.tensor(np.log(10.0)))) == pytest.approx(10, abs=1)
-        assert float(curve.accuracy(torch.tensor(0.0))) == pytest.approx(100)
+    def test_below_the_planned_epochs_nothing_is_decided(self, data):
+        found = augury.rank(data, augmentations=["flips"], epochs=8, effort=1)
+        assert found.effort["epochs"] == 4
+        assert {row.verdict for row in found.rows} == {"can't tell"}
+        assert "too short to tell" in found.warnings[0]
 
-    def test_two_classes_near_chance_are_quadratic(self):
-        """With probabilities ½ ± ε that are right, the loss is ln 2 − 2ε² and accuracy ½ + ε."""
-        y = torch.arange(1000) % 2
-        eps = 0.1
-        losses = torch.full((1000,), np.log(2) - 2 * eps**2, dtype=torch.float64)
-        curve = Curve.through(losses, (torch.arange(1000) < 400).double(), y, classes=True)
-        assert curve.power == pytest.approx(0.5, abs=0.1)
-        more = torch.tensor(np.log(2) - 2 * 0.14**2)
-        assert float(curve.accuracy(more)) == pytest.approx(64, abs=1)
+    def test_shuffled_labels_give_no_verdict(self, data):
+        y = np.random.default_rng(0).permutation(data.y.numpy())
+        found = augury.rank(
+            data.x.numpy(), y, ["flips", "noise(0.1)", "rotation(30)"], epochs=3, effort=3
+        )
+        assert {row.verdict for row in found.rows} == {"can't tell"}
+        assert any("learnt nothing" in warning for warning in found.warnings)
 
-    def test_a_network_no_better_than_chance_gives_a_number(self):
-        losses = torch.full((100,), 3.0, dtype=torch.float64)
-        curve = Curve.through(losses, torch.ones(100).double(), torch.arange(100) % 4, True)
-        assert np.isfinite(float(curve.accuracy(torch.tensor(2.0))))
+    def test_series_vectors_and_real_targets_are_ranked_without_verdicts(self):
+        rng = np.random.default_rng(0)
+        y = rng.integers(0, 2, 120)
+        for x, target, kind in (
+            (rng.normal(size=(120, 4)) + y[:, None], y, "vector"),
+            (rng.normal(size=(120, 4)), rng.normal(size=120), "vector"),
+            (rng.normal(size=(120, 2, 15)) + y[:, None, None], y, "series"),
+        ):
+            found = augury.rank(x, target, ["jitter(0.3)"], kind=kind, epochs=2, effort=3)
+            assert np.isfinite(found.rows[0].gain)
+            assert found.rows[0].verdict == "can't tell"
+            assert found.warnings
 
+    def test_an_outlier_in_a_real_target_stays_within_bounds(self):
+        rng = np.random.default_rng(1)
+        y = rng.normal(size=120)
+        y[3] = 1e12
+        found = augury.rank(rng.normal(size=(120, 4)), y, ["jitter(0.3)"], epochs=2, effort=3)
+        assert abs(found.rows[0].gain) <= 100
 
-def test_no_augmentation_gains_nothing_wherever_it_stands(data):
-    found = list(Brief(setting(data)).evaluate_all([identity(), rotation(10), identity()]))
-    assert found[2].value == found[0].value
-    assert found[2].doubt == 0
+    def test_bad_plans_and_budgets_are_refused(self, data):
+        for options, says in (
+            ({"budget": 0}, "seconds over 0, got 0"),
+            ({"budget": "60s"}, "budget must be a number, got '60s'"),
+            ({"epochs": 0}, "epochs must be a whole number of 1 or more, got 0"),
+            ({"epochs": 2, "plan": TrainingPlan()}, "either epochs or a plan"),
+            ({"score": "alignment", "budget": 5}, "budget and effort are for the trial"),
+            ({"effort": 99}, "from 0 to 10, got 99"),
+        ):
+            with pytest.raises(AuguryError, match=says):
+                augury.rank(data, augmentations=["flips"], **options)

@@ -11,6 +11,7 @@ from augury.cli.augmentations import augmentations
 from augury.cli.export import export
 from augury.cli.fit import fit
 from augury.cli.invariance import invariance
+from augury.cli.policy import policy
 from augury.cli.predict import predict
 from augury.cli.rank import rank
 from augury.cli.reproduce import reproduce
@@ -20,7 +21,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (rank, augmentations, export, invariance, fit, predict, reproduce):
+for command in (rank, policy, augmentations, export, invariance, fit, predict, reproduce):
     app.command()(command)
 
 

@@ -57,6 +57,13 @@ BatchSize = Annotated[
 Memory = Annotated[
     float | None, typer.Option(help="GiB to use; half of the free memory by default.")
 ]
+Epochs = Annotated[
+    int | None, typer.Option(min=1, help="Epochs that are planned; 40 if not given.")
+]
+Effort = Annotated[
+    int | None,
+    typer.Option(min=0, max=10, help="Amount of work, instead of a budget; repeats exactly."),
+]
 Budget = Annotated[
     float | None, typer.Option(metavar="SECONDS", help="Time that the trial may take.")
 ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,7 +15,13 @@ from augury.cli.output import check_outputs, command_line, new_table, save, say
 if TYPE_CHECKING:
     from augury.results.ranking import Ranking
 
-_STYLE = {"helps": "green", "hurts": "red", "can't tell": "dim"}
+_STYLE = {
+    "helps": "green",
+    "probably helps": "green",
+    "can't tell": "dim",
+    "probably hurts": "red",
+    "hurts": "red",
+}
 
 
 def rank(
@@ -41,7 +48,9 @@ def rank(
         str | None,
         typer.Option(help="Layer of --network to use; without one, the network's gradient."),
     ] = None,
+    epochs: options.Epochs = None,
     budget: options.Budget = None,
+    effort: options.Effort = None,
     sweep: Annotated[
         bool,
         typer.Option(
@@ -51,7 +60,7 @@ def rank(
         ),
     ] = False,
     n_views: options.NViews = 8,
-    max_examples: options.MaxExamples = 5000,
+    max_examples: options.MaxExamples = 20_000,
     seed: options.Seed = 0,
     device: options.Device = "auto",
     label: options.Label = None,
@@ -66,6 +75,7 @@ def rank(
 
     Prints each candidate's expected gain over no augmentation, with its interval and a verdict.
     """
+    started = time.perf_counter()
     check_outputs(json, report)
 
     specs = [*(augmentation or []), *(_read_specs(from_file) if from_file else [])]
@@ -100,11 +110,14 @@ def rank(
             found,
             augmentations=candidates,
             score=score,
-            features=feature_map,
-            model=loaded,
+            epochs=epochs,
+            feature_map=feature_map,
+            network=loaded,
             layer=layer,
-            versions=n_views,
+            n_views=n_views,
             budget=budget,
+            effort=effort,
+            started=started,
             max_examples=None,
             seed=seed,
             device=where,
@@ -141,6 +154,10 @@ def show(result: Ranking) -> None:
     for note in data["notes"]:
         say(f"  {note}", dim=True)
     trial = result.score == "trial"
+    if trial:
+        say(describe_plan(result.plan))
+    for warning in result.warnings:
+        say(f"No verdicts: {warning}.")
     digits = 2 if trial else 4
     table = new_table(
         **{
@@ -170,6 +187,15 @@ def show(result: Ranking) -> None:
     )
     if result.trust:
         say(result.trust)
+
+
+def describe_plan(plan: dict[str, Any]) -> str:
+    """Return the planned training in a line, with what was assumed."""
+    line = f"for {plan['epochs']} epochs on {plan['examples']:,} examples"
+    if plan["side"]:
+        line += f" of {plan['side']} pixels"
+    assumed = [name for name in plan["assumed"] if name in ("epochs", "examples")]
+    return line + (f" ({' and '.join(assumed)} assumed)" if assumed else "")
 
 
 def show_strengths(result: Ranking) -> None:

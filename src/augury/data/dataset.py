@@ -31,6 +31,8 @@ class Dataset:
         What was done to it on the way in (scaled, subsampled, skipped), one sentence each.
     preparation
         How it was prepared, to prepare new examples in the same way.
+    available
+        How many examples there were before some were drawn; 0 if these are all.
     """
 
     x: Tensor
@@ -39,6 +41,12 @@ class Dataset:
     name: str = "data"
     notes: tuple[str, ...] = ()
     preparation: Preparation | None = None
+    available: int = 0
+
+    @property
+    def total(self) -> int:
+        """The number of examples that there are, of which these may be a sample."""
+        return max(self.available, len(self))
 
     @property
     def kind(self) -> str:
@@ -90,4 +98,6 @@ class Dataset:
             if preparation is not None:
                 preparation = replace(preparation, centre=preparation.centre + float(mean))
         notes = (*self.notes, note)
-        return replace(self, x=self.x[index], y=y, notes=notes, preparation=preparation)
+        return replace(
+            self, x=self.x[index], y=y, notes=notes, preparation=preparation, available=self.total
+        )

@@ -165,4 +165,6 @@ def prepare(source: Source, request: Request, *, name: str, kind: str | None = N
         by_class = labels.classes is not None
         notes.append(sample_note(len(kept), total, request.seed, by_class=by_class))
     y = to_tensor(labels.y if labels.classes is not None else labels.y - fitted.centre)
-    return Dataset(to_tensor(fitted.apply(x)), y, labels.classes, name, tuple(notes), fitted)
+    found = to_tensor(fitted.apply(x))
+    available = max(total, source.total)
+    return Dataset(found, y, labels.classes, name, tuple(notes), fitted, available)

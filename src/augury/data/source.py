@@ -41,6 +41,8 @@ class Source:
         The table's column of labels.
     index
         The examples' numbers in the user's data, where the reader has chosen some of them.
+    total
+        How many examples there were, where the reader has chosen some of them.
     """
 
     x: np.ndarray
@@ -52,6 +54,7 @@ class Source:
     columns: tuple[tuple[str, str | None], ...] = ()
     label: str | None = None
     index: np.ndarray | None = None
+    total: int = 0
 
 
 @dataclass(frozen=True)

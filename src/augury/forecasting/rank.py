@@ -20,7 +20,6 @@ from augury.augmentations import (
     Augmentation,
     Family,
     default_augmentations,
-    identity,
     parse,
 )
 from augury.data import Dataset, as_dataset, describe
@@ -31,11 +30,13 @@ from augury.features import (
     GradientFeatures,
     PatchFeatures,
 )
-from augury.forecasting.scores import SCORES, Setting
+from augury.forecasting.forecast import Judgement
+from augury.forecasting.plan import TrainingPlan
+from augury.forecasting.scores import SCORES, Score, Setting
+from augury.forecasting.scores.base import Judged
+from augury.forecasting.verdicts import UNDECIDED, verdict
 from augury.networks.layers import Layer
 from augury.results.ranking import Baseline, Gallery, Ranking, Row
-from augury.statistics.base import Estimate
-from augury.statistics.jackknife import jackknife
 
 FEATURES: dict[str, Callable[[int], FeatureMap]] = {
     "fourier": lambda seed: FourierFeatures(1024, seed=seed),
@@ -54,12 +55,14 @@ def rank(
     y: Any = None,
     augmentations: Iterable[str | Augmentation] | None = None,
     *,
+    epochs: int | None = None,
+    plan: TrainingPlan | None = None,
     score: str | None = None,
-    features: str | FeatureMap | None = None,
-    model: nn.Module | None = None,
+    feature_map: str | FeatureMap | None = None,
+    network: nn.Module | None = None,
     layer: str | None = None,
-    versions: int = 8,
-    max_examples: int | None = 5000,
+    n_views: int = 8,
+    max_examples: int | None = 20_000,
     seed: int = 0,
     device: str | torch.device = "auto",
     label: str | None = None,
@@ -68,10 +71,12 @@ def rank(
     name: str = "data",
     batch_size: int | None = None,
     budget: float | None = None,
+    effort: int | None = None,
+    started: float | None = None,
     progress: Callable[[int, int, str], None] | None = None,
     command: str = "",
 ) -> Ranking:
-    """Rank augmentations by what they are expected to do for a classifier of this data.
+    """Rank augmentations by what they are expected to do for a planned training on this data.
 
     Parameters
     ----------
@@ -81,37 +86,44 @@ def rank(
     augmentations
         Candidates, as augmentations or specs such as ``"rotation(15)"``; by default those that
         suit the kind of data.
+    epochs
+        How many epochs are planned; short for ``plan=TrainingPlan(epochs=...)``.
+    plan
+        The planned training; by default 40 epochs on all of the data with a small CNN.
     score
-        ``"trial"`` (a small network briefly trained with each), ``"alignment"`` (the paper's),
+        ``"trial"`` (a small network trained with each), ``"alignment"`` (the paper's),
         ``"centred-alignment"``, ``"ridge"`` or ``"kernel-ridge"``. By default the trial, and
         kernel-ridge where a network of your own is given.
-    features
-        The feature map of a score that uses one, by name or as an object.
-    model, layer
+    feature_map
+        The feature map of a closed-form score, by name or as an object.
+    network, layer
         A network of your own as the feature map: the output of a layer of it, or its gradient
         (what training it would start from) where no layer is named.
-    versions
-        How many versions of each example are looked at; finite families use all of theirs.
+    n_views
+        How many views of each example a closed-form score uses; finite families use all of theirs.
     max_examples
         More examples than these are subsampled, each class in proportion; None for all.
     seed
-        Of everything random.
+        Random seed.
     device
         ``"auto"``, ``"cpu"``, ``"cuda"`` or a torch device.
     label
         The column of a frame to predict.
     kind
-        ``"image"``, ``"series"`` or ``"vector"`` where the shape of `x` leaves a doubt.
+        ``"image"``, ``"series"`` or ``"vector"`` where the shape of `x` is ambiguous.
     task
         ``"classification"`` or ``"regression"``; by default whole numbers and words are classes.
     name
         What the data is called in the result.
     batch_size
-        Examples at a time; chosen from the number of versions by default, and without effect on
-        the result.
+        Examples at a time for a closed-form score; does not change the result.
     budget
-        About how many seconds the trial may take: all candidates are screened, then the leaders
-        tried again; by default as long as a whole trial takes.
+        Seconds that the ranking may take. The most work that fits is chosen, and stated.
+    effort
+        The amount of work, from 0 to 10, instead of a budget; the same effort gives the same
+        result.
+    started
+        When the budget began to count, by `time.perf_counter`; now by default.
     progress
         Called with (done, total, candidate) as work goes on.
     command
@@ -121,59 +133,101 @@ def rank(
     --------
     >>> from sklearn.datasets import load_digits
     >>> digits = load_digits()
-    >>> found = rank(digits.images, digits.target, ["rotation(10)", "vertical_flip"])
+    >>> found = rank(digits.images, digits.target, ["rotation(10)", "vertical_flip"], effort=3)
     >>> found.rows[-1].augmentation
     'vertical_flip'
     """
-    started = time.perf_counter()
+    started = time.perf_counter() if started is None else started
+    _check_numbers(budget=budget, effort=effort, n_views=n_views)
+    if plan is not None and epochs is not None:
+        raise AuguryError("give either epochs or a plan, which holds them; got both")
+    given = plan or (TrainingPlan() if epochs is None else TrainingPlan(epochs=epochs))
     read: Any = {"label": label, "kind": kind, "task": task, "name": name}
     data = as_dataset(x, y, **read, max_examples=max_examples, seed=seed)
     candidates = _candidates(augmentations, data)
-    if model is None and layer is not None:
-        raise AuguryError(f"the layer {layer!r} is of no network; give the network as model")
-    if model is not None and features is not None:
-        raise AuguryError("a network of your own is the feature map; leave features out")
-    score = score or ("trial" if model is None else "kernel-ridge")
+    score = score or ("trial" if network is None else "kernel-ridge")
     if score not in SCORES:
-        raise AuguryError(f"no score is called {score!r}; the scores: {', '.join(SCORES)}")
-    if budget is not None and score != "trial":
-        raise AuguryError(f"a budget is for the trial score, and the score is {score!r}")
-    if budget is not None and not (isinstance(budget, int | float) and budget > 0):
-        raise AuguryError(f"budget is a number of seconds above 0, such as 60; got {budget!r}")
-    if versions < 1:
-        raise AuguryError(f"versions must be 1 or more, not {versions}")
+        raise AuguryError(f"expected a score of {', '.join(SCORES)}; got {score!r}")
+    if score != "trial" and (budget is not None or effort is not None):
+        raise AuguryError(f"budget and effort are for the trial, and the score is {score!r}")
     where = resolve_device(device)
-    if model is not None and SCORES[score].default_features is None:
-        raise AuguryError(
-            f"the score {score!r} uses no feature map, so a network of your own tells it nothing; "
-            "use ridge or kernel-ridge"
-        )
-    if model is not None:
-        features = GradientFeatures(model, seed=seed) if layer is None else Layer(model, layer)
-    features = features or SCORES[score].default_features
-    phi = None if features is None else _fit(features, data, where, seed)
-    setting = Setting(data, phi, versions, seed, where, batch_size=batch_size, budget=budget)
-
-    bar = _Progress(progress)
-    scorer = SCORES[score](setting, bar.tick)
-    bar.total = scorer.ticks(1 + len(candidates))
-    base, *found = scorer.evaluate_all([identity(), *candidates])
-    rows = [_row(a, e, base, data) for a, e in zip(candidates, found, strict=True)]
+    phi = _feature_map(feature_map, network, layer, SCORES[score], data, where, seed)
+    setting = Setting(
+        data, phi, n_views, seed, where, batch_size=batch_size,
+        plan=given, budget=budget, effort=effort, started=started,
+    )  # fmt: skip
+    idle = {a for a in candidates if changes_nothing(a, data, seed)}
+    judged_candidates = [a for a in candidates if a not in idle]
+    scorer = SCORES[score](setting, progress or (lambda done, total, now: None))
+    judged = scorer.judge_all(judged_candidates)
+    base = judged.baseline
+    found = dict(zip(judged_candidates, judged.candidates, strict=True))
+    nothing = Judgement(base.score, 0.0, 0.0, 0.0, 0.5)
+    rows = [_row(a, found.get(a, nothing), judged, data) for a in candidates]
     rows.sort(key=lambda row: -row.gain)
-    half = jackknife(base.value, base.replicates).half
     return Ranking(
         rows=tuple(rows),
-        baseline=Baseline(base.value, base.value - half, base.value + half),
+        baseline=Baseline(base.score, base.low, base.high),
         dataset=describe(data),
         score=score,
         features=scorer.describe(),
         seed=seed,
-        versions=versions,
+        n_views=n_views,
         seconds=round(time.perf_counter() - started, 3),
         command=command,
         trust=scorer.trust(),
+        plan=given.describe(given, data.total, data.shape),
+        effort=scorer.effort(),
+        warnings=judged.warnings,
         gallery=make_gallery(data, candidates, seed),
     )
+
+
+def changes_nothing(augmentation: Augmentation, data: Dataset, seed: int) -> bool:
+    """Return whether views of a few examples are the examples, to half of a pixel's last bit."""
+    index = torch.arange(min(16, len(data)))
+    x = data.batch(index, torch.device("cpu"), torch.float32)
+    views = augmentation.views(x, 4, Rng(seed, index))
+    least = 0.5 / 255 if data.kind == "image" else 1e-6
+    return bool((views - x).abs().max() < least)
+
+
+def _check_numbers(**values: Any) -> None:
+    """Raise one line for numbers that are none, or out of range."""
+    for name, value in values.items():
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise AuguryError(f"{name} must be a number, got {value!r}")
+        if name == "budget" and not (value > 0 and math.isfinite(value)):
+            raise AuguryError(f"budget must be a number of seconds over 0, got {value}")
+        if name == "n_views" and (value < 1 or value != int(value)):
+            raise AuguryError(f"n_views must be a whole number of 1 or more, got {value}")
+
+
+def _feature_map(
+    features: str | FeatureMap | None,
+    network: nn.Module | None,
+    layer: str | None,
+    score: type[Score],
+    data: Dataset,
+    device: torch.device,
+    seed: int,
+) -> FeatureMap | None:
+    """Return the fitted feature map of a score; None for a score that uses none."""
+    if network is None and layer is not None:
+        raise AuguryError(f"layer {layer!r} needs a network; give it as network")
+    if network is not None and features is not None:
+        raise AuguryError("a network of your own is the feature map; leave feature_map out")
+    if network is not None and score.default_features is None:
+        raise AuguryError(
+            f"the score {score.name!r} uses no feature map; use ridge or kernel-ridge with a "
+            "network of your own"
+        )
+    if network is not None:
+        features = GradientFeatures(network, seed=seed) if layer is None else Layer(network, layer)
+    features = features or score.default_features
+    return None if features is None else _fit(features, data, device, seed)
 
 
 def _candidates(
@@ -203,36 +257,17 @@ def _fit(features: str | FeatureMap, data: Dataset, device: torch.device, seed: 
         return features.to(device).fit(x, data.targets()[sample].to(x))
 
 
-def _row(candidate: Augmentation, found: Estimate, base: Estimate, data: Dataset) -> Row:
-    gain = found.value - base.value
-    sampling, doubt = jackknife(gain, found.replicates - base.replicates).half, 1.96 * found.doubt
-    half = math.hypot(sampling, doubt)
-    low, high = gain - half, gain + half
-    verdict = "helps" if low > 0 else "hurts" if high < 0 else "can't tell"
-    named: dict[str, tuple[float, float, float]] = {}
-    if data.classes is not None:
-        gains = (found.per_class - base.per_class).tolist()
-        counts = data.y.bincount(minlength=len(data.classes)).tolist()
-        for name, of_class, n in zip(data.classes, gains, counts, strict=True):
-            reach = math.hypot(sampling * math.sqrt(len(data) / n), doubt)  # n of all examples
-            named[name] = (of_class, of_class - reach, of_class + reach)
+def _row(candidate: Augmentation, found: Judgement, judged: Judged, data: Dataset) -> Row:
+    said = verdict(found.gain, found.probability, judged.matters) if judged.decides else UNDECIDED
     magnitude = candidate.magnitude if isinstance(candidate, Family) else None
     return Row(
-        repr(candidate), found.value, gain, low, high, verdict, named,
+        repr(candidate), found.score, found.gain, found.low, found.high, said,
+        per_class=dict(zip(data.classes or (), found.per_class, strict=False)),
+        probability=found.probability,
         family="" if magnitude is None else type(candidate).__name__,
         magnitude=magnitude,
         strongest=isinstance(candidate, Family) and magnitude == candidate.strongest,
     )  # fmt: skip
-
-
-class _Progress:
-    def __init__(self, report: Callable[[int, int, str], None] | None) -> None:
-        self.report, self.done, self.total = report, 0, 0
-
-    def tick(self, now: str) -> None:
-        self.done += 1
-        if self.report is not None:
-            self.report(self.done, self.total, now)
 
 
 def make_gallery(

@@ -199,7 +199,7 @@ def not_pasted(ranking: Ranking) -> list[str]:
     if not ranking.command:
         missing.append(
             "The ranking was made in Python: repeat it with augury.rank on the same data and "
-            f"score={ranking.score!r}, n_views={ranking.versions}, seed={ranking.seed}."
+            f"score={ranking.score!r}, n_views={ranking.n_views}, seed={ranking.seed}."
         )
     return missing
 
@@ -222,7 +222,7 @@ def facts(ranking: Ranking) -> list[tuple[str, str]]:
             f"{unit.plain(base.score)} {unit.name} "
             f"({INTERVAL} {unit.plain(base.low)} to {unit.plain(base.high)})",
         ),
-        ("Views of each example", f"{ranking.versions:,}"),
+        ("Views of each example", f"{ranking.n_views:,}"),
         ("Seed", str(ranking.seed)),
         *_effort(ranking),
         ("Time", duration(ranking.seconds)),

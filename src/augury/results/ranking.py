@@ -84,7 +84,7 @@ class Ranking(Result):
     score: str
     features: str
     seed: int
-    versions: int
+    n_views: int
     seconds: float
     command: str = ""
     trust: str = ""
@@ -93,6 +93,8 @@ class Ranking(Result):
     """The training that the forecast is for: epochs, examples, side, network, and `assumed`."""
     effort: dict[str, Any] = field(default_factory=dict)
     """What was done to find out, such as steps, examples and repeats of the trial."""
+    warnings: tuple[str, ...] = ()
+    """What a reader must know before the numbers; with any, no verdict is given."""
     extrapolation: tuple[Trend, ...] = ()
     """How the leaders' gains change with the plan."""
     gallery: Gallery | None = field(

@@ -8,7 +8,6 @@ that our own score, a brief trial, expects.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -16,9 +15,10 @@ import torch
 
 from augury.augmentations import parse
 from augury.features import FourierFeatures
+from augury.forecasting.effort import CPU, DECIDES
+from augury.forecasting.plan import TrainingPlan
 from augury.forecasting.scores.base import Setting
 from augury.forecasting.scores.trial import TrialScore
-from augury.forecasting.training.members import Protocol
 from augury.statistics import Alignment, jackknife
 from augury_paper.alignment.models import frequencies, train_heads, train_lenets
 from augury_paper.cells import Bench, Cell
@@ -62,8 +62,8 @@ def cells(settings: Settings) -> list[Cell]:
         shared = {"features": settings.features, "versions": settings.versions}
         add = partial(_cell, found, dataset, settings)
         add("alignment", {**data, **shared, "specs": specs}, _alignments, specs)
-        protocol = asdict(_protocol(settings))
-        add("trial", {**data, "protocol": protocol, "specs": specs}, _trial, specs)
+        trial = {"epochs": settings.epochs, "effort": _effort(settings)}
+        add("trial", {**data, **trial, "specs": specs}, _trial, specs)
         trained = {**data, **descent, "specs": specs}
         of_features = {"features": settings.features, "size": settings.size}
         add("rbf", {**trained, **of_features}, _rbf, specs)
@@ -111,30 +111,17 @@ def _trial(
     bench: Bench, dataset: str, specs: tuple[str, ...], settings: Settings
 ) -> dict[str, Any]:
     """Ask our own score for the gain of each transformation, in points."""
-    done, score = 0, TrialScore(_setting(bench, dataset), lambda now: tick(now))
-    score.protocol = _protocol(settings)
-    total = score.ticks(len(specs))
-
-    def tick(now: str) -> None:
-        nonlocal done
-        done += 1
-        bench.tick(done / total, now)
-
-    found = [estimate.value for estimate in score.evaluate_all([parse(spec) for spec in specs])]
-    return {"specs": list(specs), "gain": [value - found[0] for value in found]}
-
-
-def _setting(bench: Bench, dataset: str) -> Setting:
     data = bench.images(dataset).train.subsample(_TRIED, 0)
-    return Setting(data, None, 1, 0, bench.device)
+    plan = TrainingPlan(epochs=settings.epochs)
+    setting = Setting(data, None, 1, 0, bench.device, plan=plan, effort=_effort(settings))
+    score = TrialScore(setting, lambda done, total, now: bench.tick(done / total, now))
+    found = score.judge_all([parse(spec) for spec in specs[1:]]).candidates
+    return {"specs": list(specs), "gain": [0.0, *(judgement.gain for judgement in found)]}
 
 
-def _protocol(settings: Settings) -> Protocol:
-    """Give the score's own protocol; shorter on few images, for a quick look."""
-    whole = TrialScore.protocol
-    if not settings.examples:
-        return whole
-    return replace(whole, folds=1, steps=min(whole.steps, settings.examples // 10))
+def _effort(settings: Settings) -> int:
+    """Return the effort of the trial: that of a CPU, and less on few images, for a quick look."""
+    return CPU if not settings.examples else DECIDES
 
 
 def _rbf(bench: Bench, dataset: str, specs: tuple[str, ...], settings: Settings) -> dict[str, Any]:

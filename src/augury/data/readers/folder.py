@@ -53,7 +53,7 @@ def read_images(
     Those to keep are chosen first; their headers are looked at; then they are decoded, two at a
     time, into one array of bytes.
     """
-    notes = list(notes)
+    notes, total = list(notes), len(files)
     classes = None if names is None else tuple(names)
     task = request.task
     if y is not None and not request.new:
@@ -87,7 +87,9 @@ def read_images(
     pixels, good = _decode(files, list(headers), grey, size, request, bad, shown)
     notes += bad.notes()
     rows = np.array(list(headers))[good]
-    return Source(pixels, None if y is None else y[rows], classes, "image", task, tuple(notes))
+    return Source(
+        pixels, None if y is None else y[rows], classes, "image", task, tuple(notes), total=total
+    )
 
 
 def _decode(

@@ -70,7 +70,8 @@ def read_map_style(x: Any, y: Any, request: Request, classes: Sequence[str] | No
         notes.append(sample_note(len(kept), n, request.seed, by_class=by_class))
     task = "regression" if labels.classes is None else "classification"
     target = labels.y if kept is None else labels.y[kept]
-    return Source(array, target, labels.classes, task=task, notes=tuple(notes), index=kept)
+    about = {"task": task, "notes": tuple(notes), "index": kept, "total": n}
+    return Source(array, target, labels.classes, **about)
 
 
 def _example(item: Any, i: int, labels: list[Any] | None, label: str | None) -> Any:

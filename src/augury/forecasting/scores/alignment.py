@@ -5,12 +5,12 @@ from __future__ import annotations
 import torch
 
 from augury.augmentations.base import Augmentation
-from augury.forecasting.scores.base import Score
+from augury.forecasting.scores.base import ClosedForm
 from augury.statistics.alignment import Alignment
 from augury.statistics.base import Estimate
 
 
-class AlignmentScore(Score):
+class AlignmentScore(ClosedForm):
     """Kernel target alignment of K̄ with the labels (Section 5.1 of the paper)."""
 
     name = "alignment"

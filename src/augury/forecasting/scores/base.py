@@ -1,22 +1,31 @@
-"""What a score is: a number for each candidate, known before any network is trained."""
+"""What a score is: an expected gain for each candidate, known before any network is trained."""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
 
 import torch
+from scipy.special import stdtr
 from torch import Tensor
 
 from augury._base.rng import Rng
+from augury.augmentations import identity
 from augury.augmentations.base import Augmentation
 from augury.data.dataset import Dataset
 from augury.features.base import FeatureMap
 from augury.features.orbit import Orbit
+from augury.forecasting.forecast import Judgement
+from augury.forecasting.plan import TrainingPlan
+from augury.forecasting.verdicts import SHARE
 from augury.statistics.base import Estimate, group_of
+from augury.statistics.jackknife import jackknife
 
-_ROWS = {"cpu": 4096, "cuda": 32768}  # versions in flight: enough for full speed, little memory
+_ROWS = {"cpu": 4096, "cuda": 32768}  # views in flight: enough for full speed, little memory
 
 
 @dataclass(frozen=True)
@@ -25,12 +34,15 @@ class Setting:
 
     data: Dataset
     phi: FeatureMap | None
-    versions: int
+    n_views: int
     seed: int
     device: torch.device
     dtype: torch.dtype = torch.float32
     batch_size: int | None = None
+    plan: TrainingPlan = field(default_factory=TrainingPlan)
     budget: float | None = None
+    effort: int | None = None
+    started: float = field(default_factory=perf_counter)
 
     @property
     def batches(self) -> int:
@@ -39,7 +51,7 @@ class Setting:
 
     @property
     def _batch(self) -> int:
-        return self.batch_size or max(16, _ROWS[self.device.type] // self.versions)
+        return self.batch_size or max(16, _ROWS[self.device.type] // self.n_views)
 
     def orbits(self, augmentation: Augmentation, groups: int) -> Iterator[tuple[Orbit, Tensor]]:
         """Stream the orbits of all examples, group after group, with the examples' indices."""
@@ -49,39 +61,103 @@ class Setting:
             x = self.data.batch(part, self.device, self.dtype)
             rng = Rng(self.seed, part.to(self.device))
             assert self.phi is not None  # scores on features are given some
-            yield Orbit.of(self.phi, augmentation, x, self.versions, rng), part
+            yield Orbit.of(self.phi, augmentation, x, self.n_views, rng), part
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a score found: the baseline, each candidate, and how far that goes.
+
+    Attributes
+    ----------
+    baseline
+        No augmentation: its score, and the interval of that score.
+    candidates
+        In the order in which they were given.
+    matters
+        The least gain that counts as an effect.
+    warnings
+        What a reader must know before the numbers.
+    decides
+        Whether verdicts may be given at all.
+    """
+
+    baseline: Judgement
+    candidates: list[Judgement]
+    matters: float
+    warnings: tuple[str, ...] = ()
+    decides: bool = True
 
 
 class Score(ABC):
     """Judges candidates in one setting; higher is better.
 
-    `tick` is called `ticks(k)` times while k candidates are judged, with the name of what is being
-    judged, for a progress bar.
+    `progress` is called with (done, total, what is being judged).
     """
 
     name: str
     default_features: str | None = "fourier"
     """The feature map to use where none is named; None for a score that needs none."""
 
-    def __init__(self, setting: Setting, tick: Callable[[str], None] = lambda now: None) -> None:
-        self.setting, self.tick = setting, tick
+    def __init__(
+        self,
+        setting: Setting,
+        progress: Callable[[int, int, str], None] = lambda done, total, now: None,
+    ) -> None:
+        self.setting, self._progress = setting, progress
+        self._done = self._total = 0
 
-    def ticks(self, candidates: int) -> int:
-        """How often `tick` is called while so many candidates are judged."""
-        return self.setting.batches * candidates
+    def expect(self, ticks: int) -> None:
+        """Announce how often `tick` will be called."""
+        self._total += ticks
+
+    def tick(self, now: str) -> None:
+        """Report one more piece of work done."""
+        self._done += 1
+        self._progress(self._done, max(self._done, self._total), now)
+
+    @abstractmethod
+    def judge_all(self, candidates: Sequence[Augmentation]) -> Judged:
+        """Judge candidates against no augmentation."""
+
+    def trust(self) -> str:
+        """Return how far the score can be relied on for this data; empty where not known."""
+        return ""
+
+    def effort(self) -> dict[str, Any]:
+        """Return the work that was done, in plain values; empty for a closed form."""
+        return {}
+
+    def describe(self) -> str:
+        """Return what candidates were judged with."""
+        return "" if self.setting.phi is None else self.setting.phi.describe()
+
+
+class ClosedForm(Score):
+    """A score that evaluates one candidate after the other, with replicates paired over them."""
 
     @abstractmethod
     def evaluate(self, augmentation: Augmentation) -> Estimate:
-        """Give a candidate's score, with replicates paired over candidates."""
+        """Return a candidate's score."""
 
-    def evaluate_all(self, augmentations: Sequence[Augmentation]) -> Iterator[Estimate]:
-        """Judge candidates in turn; a score that can judge them together overrides this."""
-        return map(self.evaluate, augmentations)
+    def ticks(self, candidates: int) -> int:
+        """Return how often `tick` is called while so many candidates are judged."""
+        return self.setting.batches * candidates
 
-    def trust(self) -> str:
-        """Say how far the score can be relied on for this data; empty where that is not known."""
-        return ""
+    def judge_all(self, candidates: Sequence[Augmentation]) -> Judged:
+        self.expect(self.ticks(1 + len(candidates)))
+        base = self.evaluate(identity())
+        own = jackknife(base.value, base.replicates)
+        judged = [self._judge(self.evaluate(candidate), base) for candidate in candidates]
+        baseline = Judgement(base.value, 0.0, own.low, own.high, 0.5)
+        return Judged(baseline, judged, SHARE * abs(base.value))
 
-    def describe(self) -> str:
-        """Say what candidates were judged with."""
-        return "" if self.setting.phi is None else self.setting.phi.describe()
+    def _judge(self, found: Estimate, base: Estimate) -> Judgement:
+        gain = found.value - base.value
+        interval = jackknife(gain, found.replicates - base.replicates)
+        error = max(interval.error, 1e-12)
+        probability = float(stdtr(max(1, len(base.replicates) - 1), gain / error))
+        per_class = tuple(
+            (change, -math.inf, math.inf) for change in (found.per_class - base.per_class).tolist()
+        )
+        return Judgement(found.value, gain, interval.low, interval.high, probability, per_class)

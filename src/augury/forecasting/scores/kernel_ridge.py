@@ -10,7 +10,7 @@ from torch import Tensor
 
 from augury.augmentations.base import Augmentation
 from augury.features.orbit import Orbit
-from augury.forecasting.scores.base import Score, Setting
+from augury.forecasting.scores.base import ClosedForm, Setting
 from augury.statistics.base import Estimate
 from augury.statistics.heldout import HeldOut, folds_of
 from augury.statistics.ridge import RidgeRisk, solve_positive
@@ -18,7 +18,7 @@ from augury.statistics.ridge import RidgeRisk, solve_positive
 _MOST = 5000
 
 
-class KernelRidgeScore(Score):
+class KernelRidgeScore(ClosedForm):
     """Minus the held-out loss of ridge regression with K̄ = TKTᵀ (Section 4.1 of the paper).
 
     K̄ = ΨΨᵀ has averaged features ψ at both ends, so examples are judged by the mean of their
@@ -36,11 +36,15 @@ class KernelRidgeScore(Score):
     ratios = (1e-3, 1e-2, 0.1, 1.0)
     """Penalties to choose from, as shares of the mean diagonal of K̄."""
 
-    def __init__(self, setting: Setting, tick: Callable[[str], None] = lambda now: None) -> None:
+    def __init__(
+        self,
+        setting: Setting,
+        progress: Callable[[int, int, str], None] = lambda done, total, now: None,
+    ) -> None:
         self.given = len(setting.data)
         if self.given > _MOST:
             setting = replace(setting, data=setting.data.subsample(_MOST, setting.seed))
-        super().__init__(setting, tick)
+        super().__init__(setting, progress)
 
     def ticks(self, candidates: int) -> int:
         return (self.setting.batches + 1) * candidates  # one more for the solution

@@ -8,13 +8,13 @@ import torch
 
 from augury.augmentations import identity
 from augury.augmentations.base import Augmentation
-from augury.forecasting.scores.base import Score
+from augury.forecasting.scores.base import ClosedForm
 from augury.statistics.base import Estimate
 from augury.statistics.heldout import HeldOut
 from augury.statistics.ridge import RidgeRisk
 
 
-class RidgeScore(Score):
+class RidgeScore(ClosedForm):
     """Minus the held-out loss of ridge regression on all versions of the other folds' examples.
 
     Examples are judged as they are, by log-loss after a one-parameter calibration for classes and

@@ -1,6 +1,5 @@
-"""Small networks, trained many at once, to learn what augmentations really do."""
+"""Small networks, trained many at once."""
 
-from augury.forecasting.training.grouped import ARCHITECTURES, Grouped
-from augury.forecasting.training.train import Curve, train_together
+from augury.forecasting.training.train import Tested, train_together
 
-__all__ = ["ARCHITECTURES", "Curve", "Grouped", "train_together"]
+__all__ = ["Tested", "train_together"]

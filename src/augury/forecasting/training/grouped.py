@@ -162,6 +162,10 @@ ARCHITECTURES: dict[str, Callable[[int, tuple[int, ...], int], nn.Sequential]] =
 }
 
 
+RATES = {"small": 0.01, "lenet": 0.002, "cnn": 0.003, "resnet": 0.003}
+"""The peak learning rate that suits each architecture."""
+
+
 class Grouped(nn.Module):
     """`members` networks of one architecture: inputs ``(b, g, *shape)``, outputs ``(b, g, C)``."""
 

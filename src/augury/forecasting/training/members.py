@@ -11,44 +11,36 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from augury._base.devices import has_bfloat16
-from augury._base.errors import AuguryError
-from augury._base.pixels import to_bytes
 from augury._base.rng import Rng
 from augury.augmentations.base import Augmentation
 from augury.data.dataset import Dataset
 from augury.forecasting.training.grouped import Grouped
 
-_VIEWS = 8000  # versions that a candidate makes in one go: as few and large steps as memory allows
+_VIEWS = 8000  # views that a candidate makes at a time: few large steps, as memory allows
 _VALUES = 1 << 26  # numbers in flight while it makes them
 
 
 @dataclass(frozen=True)
-class Protocol:
-    """How long and on how much members train: AdamW with a one-cycle rate.
+class Schedule:
+    """How members train: AdamW with a one-cycle learning rate."""
 
-    Pictures larger than `side` pixels are shrunk to that after augmentation.
-    """
-
-    steps: int = 600
+    epochs: int
     batch: int = 64
-    examples: int = 1000
-    held: int = 2500
-    folds: int = 2
     rate: float = 0.01
     decay: float = 0.005
-    side: int = 32
 
-    def seen(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Give the shape of an example as the network sees it."""
-        if len(shape) != 3 or max(shape[1:]) <= self.side:
-            return shape
-        scale = self.side / max(shape[1:])
-        return (shape[0], *(max(4, round(side * scale)) for side in shape[1:]))
+    def steps(self, examples: int) -> int:
+        """Return the number of steps on so many examples; a last small batch is left out."""
+        return self.epochs * max(1, examples // self.batch)
 
 
 @dataclass(frozen=True)
 class Fold:
-    """Which examples a trial trains on and which it is judged by."""
+    """Which examples members train on and which they are judged by.
+
+    `seed` decides the views; with `number` it decides the first weights and the order of the
+    examples. Folds of one seed see different views of the same example.
+    """
 
     train: Tensor
     held: Tensor
@@ -60,130 +52,143 @@ class Fold:
         """The seed of the weights it starts from, and of the order of its examples."""
         return self.seed * 1000 + self.number
 
-    @classmethod
-    def of(cls, data: Dataset, protocol: Protocol, seed: int, number: int) -> Fold:
-        """Take some examples to train on, others in each fold, and keep the rest to judge by."""
-        size = min(protocol.examples, len(data) // 2)
-        if size < 2:
-            raise AuguryError(f"a trial needs at least 4 examples, and there are {len(data)}")
-        order = torch.randperm(len(data), generator=torch.Generator().manual_seed(seed))
-        order = order.roll(-number * size)
-        return cls(order[:size], order[size:][: protocol.held], seed, number)
-
 
 def train_members(
     net: Grouped,
     data: Dataset,
-    protocol: Protocol,
+    schedule: Schedule,
     candidates: Sequence[Augmentation],
     folds: Sequence[Fold],
+    clean: Sequence[Fold] = (),
     tick: Callable[[], None] = lambda: None,
 ) -> Grouped:
-    """Train a member for each fold and candidate, all candidates of a fold side by side.
+    """Train a member for each fold and candidate, and a plain one for each of `clean`.
 
-    Members come fold by fold. Those of a fold see the same examples in the same order; each
-    example is given a new version every time it is seen.
+    Members come fold by fold, those of `clean` last. Members of a fold see the same examples in
+    the same order; each example is given a new view every time it is seen.
     """
     device = next(net.parameters()).device
     if data.kind == "image":
         net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch types it for tensors alone
     optimizer = torch.optim.AdamW(
-        net.parameters(), protocol.rate, weight_decay=protocol.decay, fused=True
+        net.parameters(), schedule.rate, weight_decay=schedule.decay, fused=True
     )
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, protocol.rate, total_steps=protocol.steps
-    )
+    steps = schedule.steps(len((*folds, *clean)[0].train))
+    cycle = torch.optim.lr_scheduler.OneCycleLR(optimizer, schedule.rate, total_steps=steps)
     net.train()
-    for x, y in _batches(data, protocol, candidates, folds, device):
+    for x, y in _batches(data, schedule, candidates, folds, clean, device):
         with _precision(device):
             out = net(x).float()
         loss = member_loss(out, y, data.classes is not None).sum() / len(x)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        schedule.step()
+        cycle.step()
         tick()
     return net.eval()
 
 
 def member_loss(out: Tensor, y: Tensor, classes: bool) -> Tensor:
-    """Loss of ``(b, members, C)`` against ``(b, members)``, each on its own."""
+    """Return the loss of ``(b, members, C)`` against ``(b, members)``, each member's own."""
     if not classes:
         return (out.squeeze(-1) - y).square()
     return F.cross_entropy(out.flatten(0, 1), y.flatten(), reduction="none").view(y.shape)
 
 
 @torch.no_grad()
-def run_members(net: Grouped, data: Dataset, rows: Sequence[Tensor]) -> Tensor:
-    """Run clean examples through all members: ``(folds, examples, candidates, C)``.
+def run_members(
+    net: Grouped, data: Dataset, rows: Sequence[Tensor], copies: Sequence[int]
+) -> list[Tensor]:
+    """Run clean examples through all members: ``(examples, copies, C)`` for each of `rows`.
 
-    `rows` are each fold's own examples, as many in each.
+    Parameters
+    ----------
+    net, data
+        The members, and the data that `rows` are of.
+    rows
+        The examples of each run of members, as many in each.
+    copies
+        How many members in a row are given the same examples.
     """
     device = next(net.parameters()).device
-    copies = net.members // len(rows)
+    repeats = torch.tensor(copies, device=device)
     parts = []
     for index in torch.stack(list(rows)).split(max(16, 16384 // net.members), dim=1):
-        x = _shrink(data.batch(index.flatten(), device, torch.float32), net.shape)
-        x = x.unflatten(0, index.shape).transpose(0, 1)  # (b, folds, *shape)
+        x = data.batch(index.flatten(), device, torch.float32)
+        x = x.unflatten(0, index.shape).transpose(0, 1)  # (b, rows, *shape)
         with _precision(device):
-            parts.append(net(x.repeat_interleave(copies, 1)).float())
-    return torch.cat(parts).unflatten(1, (len(rows), copies)).transpose(0, 1)
+            parts.append(net(x.repeat_interleave(repeats, 1)).float())
+    return list(torch.cat(parts).split(list(copies), dim=1))
 
 
 def _precision(device: torch.device) -> contextlib.AbstractContextManager:
-    """Use bfloat16 on a GPU that has it; a CPU's float32, so that all of them say the same."""
+    """Use bfloat16 on a GPU that has it, and float32 on a CPU, so that all CPUs agree."""
     short = device.type == "cuda" and has_bfloat16(device)
     return torch.autocast(device.type, torch.bfloat16, enabled=short)
 
 
 def _batches(
     data: Dataset,
-    protocol: Protocol,
+    schedule: Schedule,
     candidates: Sequence[Augmentation],
     folds: Sequence[Fold],
+    clean: Sequence[Fold],
     device: torch.device,
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Give batches ``(b, members, *shape)`` with their targets ``(b, members)``."""
-    size = len(folds[0].train)
-    batch = min(protocol.batch, size)
-    per_epoch = size // batch
-    epochs = -(-protocol.steps // per_epoch)
-    at_once = max(1, min(epochs, _VIEWS // size))
-    generators = [torch.Generator().manual_seed(fold.start) for fold in folds]
-    target = torch.stack([data.y[fold.train] for fold in folds]).to(device)
-    each = torch.arange(len(folds), device=device).unsqueeze(1)
-    left, pool = protocol.steps, torch.empty(0)
-    for epoch in range(epochs):
-        if epoch % at_once == 0:
-            pool = _versions(data, protocol, candidates, folds, epoch, at_once, device)
+    """Yield batches ``(b, members, *shape)`` with their targets ``(b, members)``."""
+    everyone = (*folds, *clean)
+    size = len(everyone[0].train)
+    batch = min(schedule.batch, size)
+    used = size // batch * batch
+    at_once = max(1, min(schedule.epochs, _VIEWS // size))
+    generators = [torch.Generator().manual_seed(fold.start) for fold in everyone]
+    target = torch.stack([data.y[fold.train] for fold in everyone]).to(device)
+    target = target.float() if target.is_floating_point() else target
+    originals = [data.x[fold.train].contiguous().to(device) for fold in clean]
+    each = torch.arange(len(everyone), device=device).unsqueeze(1)
+    copies = torch.tensor([len(candidates)] * len(folds) + [1] * len(clean), device=device)
+    pool = torch.empty(0)
+    for epoch in range(schedule.epochs):
+        if folds and epoch % at_once == 0:
+            pool = _views(data, candidates, folds, epoch, at_once, device)
         order = torch.stack([torch.randperm(size, generator=g) for g in generators]).to(device)
-        for part in order[:, : per_epoch * batch].split(batch, dim=1)[:left]:
-            x = pool[epoch % at_once][each, part].transpose(0, 1)  # (b, folds, candidates, …)
-            x = x.flatten(1, 2)
-            y = target[each, part].T.repeat_interleave(len(candidates), 1)
-            yield (x.float() / 255 if x.dtype == torch.uint8 else x), y
-        left -= per_epoch
+        for part in order[:, :used].split(batch, dim=1):
+            members = []
+            if folds:
+                x = pool[epoch % at_once][each[: len(folds)], part[: len(folds)]]
+                members.append(
+                    _floats(x.transpose(0, 1).flatten(1, 2))
+                )  # (b, folds × candidates, …)
+            if clean:
+                plain = zip(originals, part[len(folds) :], strict=True)
+                members.append(_floats(torch.stack([x[rows] for x, rows in plain], 1)))
+            x = members[0] if len(members) == 1 else torch.cat(members, 1)
+            y = target[each, part].T.repeat_interleave(copies, 1)
+            yield x, y
 
 
-def _versions(
+def _floats(x: Tensor) -> Tensor:
+    return x.float() / 255 if x.dtype == torch.uint8 else x.float()
+
+
+def _views(
     data: Dataset,
-    protocol: Protocol,
     candidates: Sequence[Augmentation],
     folds: Sequence[Fold],
     epoch: int,
     count: int,
     device: torch.device,
 ) -> Tensor:
-    """Make versions as small as they are seen: ``(count, folds, examples, candidates, *shape)``.
+    """Make the views of `count` epochs: ``(count, folds, examples, candidates, *shape)``.
 
-    They are kept as bytes where pixels are. A draw depends on the seed, the fold, the example and
-    the epoch, and on nothing else.
+    Pixels are kept as bytes. A draw depends on the seed, the fold, the example and the epoch, and
+    on nothing else.
     """
-    pixels, shape = data.kind == "image", protocol.seen(data.shape)
+    pixels = data.kind == "image"
     index = torch.cat([fold.train for fold in folds])
     number = torch.cat([fold.train + fold.number * len(data) for fold in folds])
     pool = torch.empty(
-        (count, len(index), len(candidates), *shape),
+        (count, len(index), len(candidates), *data.shape),
         dtype=torch.uint8 if pixels else torch.float32,
         device=device,
     )
@@ -193,14 +198,8 @@ def _versions(
         x = data.batch(index[rows], device, torch.float32)
         rng = Rng(folds[0].seed, number[rows].to(device)).child(epoch)
         for k, candidate in enumerate(candidates):
-            views = _shrink(candidate.views(x, count, rng).flatten(0, 1), shape)
+            views = candidate.views(x, count, rng)
             if pixels:
-                views = to_bytes(views)
-            pool[:, rows, k] = views.unflatten(0, (count, -1))
+                views = (views.clamp(0, 1) * 255).round().to(torch.uint8)
+            pool[:, rows, k] = views
     return pool.unflatten(1, (len(folds), -1))
-
-
-def _shrink(x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    if tuple(x.shape[1:]) == shape:
-        return x
-    return F.interpolate(x, shape[1:], mode="bilinear", antialias=True)

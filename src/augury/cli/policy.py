@@ -1,0 +1,124 @@
+"""`augury policy`: an augmentation policy for a planned training."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from augury.cli import options
+from augury.cli.output import check_outputs, command_line, new_table, save, say
+from augury.cli.rank import describe_plan
+
+if TYPE_CHECKING:
+    from augury.forecasting.policy import Policy
+
+
+def policy(
+    data: options.Data,
+    epochs: options.Epochs = None,
+    always: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SPEC", help="A part that the policy must have; repeatable."),
+    ] = None,
+    never: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A family, or colour, flips or geometry, that it may not have; repeatable.",
+        ),
+    ] = None,
+    rival: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SPEC", help="A pipeline of yours to compare with; repeatable."),
+    ] = None,
+    budget: options.Budget = None,
+    to: Annotated[
+        str | None,
+        typer.Option(metavar="FORMAT", help="Print code for a library: see augury export --help."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the code here instead.")
+    ] = None,
+    journal: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Keep finished rounds here; a stopped search goes on."),
+    ] = None,
+    max_examples: options.MaxExamples = 20_000,
+    seed: options.Seed = 0,
+    device: options.Device = "auto",
+    label: options.Label = None,
+    size: options.Size = None,
+    skip_bad: options.SkipBad = False,
+    json: options.Json = None,
+    report: options.Report = None,
+) -> None:
+    """Choose an augmentation policy for training on DATA.
+
+    Tries every family, then stacks and mixtures of those that help beside TrivialAugment,
+    RandAugment and the usual recipes, and prints the choice with its expected gain.
+    """
+    started = time.perf_counter()
+    check_outputs(json, report)
+    if out is not None:
+        from augury._base.files import check_writable
+
+        check_writable(out)
+
+    from augury.adapters import export
+    from augury.cli.progress import bar
+    from augury.data import load
+    from augury.forecasting.policy import search_policy
+
+    if to is not None:
+        export("identity", to=to)  # an unknown format must not wait for the search
+    with bar("reading") as tick:
+        found = load(
+            data, label=label, size=size, max_examples=max_examples or None, seed=seed,
+            skip_bad=skip_bad, progress=lambda done, total: tick(done, total, "images"),
+        )  # fmt: skip
+    with bar("searching") as tick:
+        result = search_policy(
+            found, epochs=epochs, always=always or (), never=never or (), rivals=rival or (),
+            budget=None if budget is None else budget - (time.perf_counter() - started),
+            seed=seed, device=device, max_examples=None, journal=journal, progress=tick,
+            command=command_line(),
+        )  # fmt: skip
+    show(result)
+    if to is not None:
+        code = export(result.augmentation, to=to, image_shape=found.shape)
+        if out is None:
+            print(code)
+        else:
+            from augury._base.files import write
+
+            write(out, code)
+            print(f"wrote {out}")
+    save(result, json, report)
+
+
+def show(result: Policy) -> None:
+    """Print a policy beside its rivals."""
+    from rich.text import Text
+
+    data = result.dataset
+    say(f"{data['name']}: {data['examples']:,} images, {len(data['classes'])} classes")
+    say(describe_plan(result.plan))
+    say(f"policy: {result}")
+    say(result.reason)
+    columns = {"policy": "left", "points": "right", "95 % interval": "right", "": "left"}
+    table = new_table(**columns)
+    for row in result.rows:
+        if row.role in ("chosen", "rival"):
+            note = "the choice" if row.role == "chosen" else ""
+            interval = f"{row.low:+.1f} to {row.high:+.1f}"
+            table.add_row(Text(row.spec), f"{row.gain:+.1f}", interval, note)
+    say(table)
+    for part, points in result.contributions.items():
+        say(f"  without {part}: {-points:+.1f} points", dim=True)
+    say(
+        f"{result.baseline:.1f} % accuracy expected without augmentation; {result.seconds:.1f} s",
+        dim=True,
+    )

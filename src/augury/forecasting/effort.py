@@ -1,0 +1,154 @@
+"""How much work a trial does: levels that double the work, and the one that time allows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from augury._base.errors import AuguryError
+from augury._base.rng import Rng
+from augury.augmentations import identity
+from augury.augmentations.base import Augmentation
+from augury.data.dataset import Dataset
+from augury.forecasting.plan import TrainingPlan
+from augury.forecasting.training.grouped import RATES, Grouped
+from augury.forecasting.training.members import Fold, Schedule, train_members
+from augury.forecasting.trial import Trial, make_fold
+
+
+@dataclass(frozen=True)
+class Level:
+    """A rung: examples of each fold, folds, and the share of the planned epochs."""
+
+    examples: int
+    folds: int
+    share: float = 1.0
+    replicas: int = 3
+
+
+LEVELS = (
+    Level(64, 1, 0.25, 2),
+    Level(64, 1, 0.5, 2),
+    Level(128, 1, 0.5, 2),
+    Level(128, 1, replicas=2),
+    Level(256, 1, replicas=2),
+    Level(500, 1),
+    Level(500, 2),
+    Level(1000, 2),
+    Level(2000, 2),
+    Level(4000, 2),
+    Level(4000, 4),
+)
+DECIDES = 3
+"""The first level that keeps to the planned epochs; below it no verdict is given."""
+
+CPU, GPU = 7, 9
+"""Levels where no budget and no level is given."""
+
+_SAFETY = 0.85  # of the budget: steps vary in time
+_MOST_SHARE = 2 / 3  # of the data that a fold may train on
+
+
+def make_trial(plan: TrainingPlan, data: Dataset, level: int) -> Trial:
+    """Return the trial of a level for planned training on this data."""
+    if not 0 <= level < len(LEVELS):
+        raise AuguryError(f"effort must be from 0 to {len(LEVELS) - 1}, got {level}")
+    rung = LEVELS[level]
+    examples = max(2, min(rung.examples, int(len(data) * _MOST_SHARE)))
+    folds = rung.folds
+    if examples < rung.examples:  # what the data cannot give in examples, folds make up for
+        folds = min(4, max(folds, round(rung.folds * rung.examples / examples)))
+    return Trial(
+        epochs=max(1, round(plan.epochs * rung.share)),
+        examples=examples,
+        folds=folds,
+        replicas=rung.replicas,
+    )
+
+
+def choose_level(
+    plan: TrainingPlan,
+    data: Dataset,
+    candidates: Sequence[Augmentation],
+    device: torch.device,
+    budget: float | None,
+    started: float,
+) -> int:
+    """Return the highest level that fits into the budget, from the time that a few steps take.
+
+    Parameters
+    ----------
+    plan, data, candidates, device
+        What is to be tried, and where.
+    budget
+        Seconds, counted from `started`; None for the default level of the device.
+    started
+        When counting began, by `time.perf_counter`.
+
+    Raises
+    ------
+    AuguryError
+        If not even the lowest level fits; the message says how long that takes.
+    """
+    default = GPU if device.type == "cuda" else CPU
+    if budget is None:
+        return default
+    pace = measure_pace(data, candidates, device)
+    left = budget * _SAFETY - (time.perf_counter() - started)
+    cores = 1 if device.type == "cuda" else torch.get_num_threads()
+    times = [
+        make_trial(plan, data, level).passes(len(candidates)) * pace / cores
+        for level in range(len(LEVELS))
+    ]
+    fitting = [level for level, seconds in enumerate(times) if seconds <= left]
+    if not fitting:
+        spent = time.perf_counter() - started
+        needed = (times[0] + spent) / _SAFETY
+        raise AuguryError(
+            f"a budget of {budget:g} s is too short for {len(candidates)} candidates; give at "
+            f"least {needed:.0f} s, or fewer candidates"
+        )
+    return fitting[-1]
+
+
+def measure_pace(
+    data: Dataset, candidates: Sequence[Augmentation], device: torch.device, steps: int = 12
+) -> float:
+    """Return seconds per example and network, with the mean cost of the candidates' views."""
+    trial = Trial(epochs=1, examples=64 * 4, folds=1)
+    size = min(trial.examples, len(data) // 2)
+    fold = make_fold(data, replace(trial, examples=size), 0, 0)
+    outputs = 1 if data.classes is None else len(data.classes)
+    threads = torch.get_num_threads()
+    schedule = Schedule(max(2, steps * 64 // max(64, size)), rate=RATES["small"])
+
+    def seconds(chosen: Sequence[Augmentation], clean: Sequence[Fold]) -> float:
+        net = Grouped("small", max(1, len(chosen)), data.shape, outputs, 0).to(device)
+        times: list[float] = []
+        train_members(
+            net, data, schedule, chosen, [fold] if chosen else [], clean,
+            lambda: times.append(time.perf_counter()),
+        )  # fmt: skip
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+        return (times[-1] - times[0]) / max(1, len(times) - 1)
+
+    try:
+        if device.type == "cpu":
+            torch.set_num_threads(1)  # as each candidate will have
+        step = seconds([], [fold])
+        if device.type == "cuda":
+            many = seconds([identity()] * len(candidates), [])
+            return many / min(64, size) / max(1, len(candidates))
+        x = data.batch(fold.train[: min(64, size)], device, torch.float32)
+        rng = Rng(0, torch.arange(len(x)))
+        begun = time.perf_counter()
+        for candidate in candidates:
+            candidate.views(x, 1, rng)
+        views = (time.perf_counter() - begun) / max(1, len(candidates)) / len(x)
+        return step / min(64, size) + views
+    finally:
+        torch.set_num_threads(threads)

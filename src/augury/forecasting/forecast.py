@@ -1,0 +1,347 @@
+"""From held-out losses of a trial to the gain that the planned training is expected to show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from scipy.special import ndtr, stdtrit
+from torch import Tensor
+
+from augury.forecasting.trial import HeldOut
+from augury.statistics.base import group_of
+from augury.statistics.jackknife import jackknife
+
+_GROUPS = 20
+_LEAST = 1e-3  # share of what can be learnt that counts as having learnt something
+_UNEQUAL = 4.0  # times as many examples as in the smallest class: then classes count alike
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How far planned trainings stray from trials.
+
+    Fitted to trials and real trainings on six sources of images; ``docs/prediction.md`` has what
+    the same fit gives on sources that it did not see.
+
+    Attributes
+    ----------
+    slope
+        What planned trainings gain, over what the trial foresees, on the logit scale.
+    floor
+        Standard deviation of what strays, as a share of √(accuracy × error).
+    share
+        The same, as a share of the gain.
+    noise
+        Standard deviation of one training run, as a share of √(accuracy × error): the prior that
+        few folds are completed with.
+    freedom
+        Degrees of freedom of Student's t, which the forecast's error follows.
+    confidence
+        How much more often than that error suggests the sign of the gain is right: what strays
+        is mostly how large gains are.
+    """
+
+    slope: float = 0.8
+    floor: float = 0.033
+    share: float = 0.38
+    noise: float = 0.02
+    freedom: float = 6.0
+    confidence: float = 1.4
+
+
+CALIBRATION = Calibration()
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a score says of one candidate; gains are over no augmentation."""
+
+    score: float
+    gain: float
+    low: float
+    high: float
+    probability: float
+    """That the candidate helps."""
+    per_class: tuple[tuple[float, float, float], ...] = ()
+    """Gain of each class, with its interval."""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """No augmentation: what the trial showed, and what is expected of the planned training."""
+
+    tried: float
+    """Accuracy in the trial, as a share; or the share of the variance explained."""
+    expected: float
+    """The same in the planned training."""
+    error: float
+    """Standard error of `tried`."""
+    chance: float
+    """What the most frequent class alone would give."""
+    balanced: bool
+    """Whether classes count alike, because they are very unequal."""
+
+
+class Forecast:
+    """What trials of one plan say of all their candidates.
+
+    With a₀ and a the accuracies without and with a candidate in the trial, the candidate moves the
+    log-odds by δ = logit a − logit a₀. Planned training is expected to move them as far:
+    logit a′ = logit a₀′ + slope · δ, where a₀′ follows from the learning curve of training without
+    augmentation. So a forecast never leaves [0, 1], and gains shrink as the error does.
+
+    Each accuracy is the mean of the share of right predictions and of what the held-out log-loss
+    is worth on the curve a = u^p through the network without augmentation, with u the share of the
+    labels' entropy that was learnt: log-losses are less noisy, accuracies are what is asked for.
+
+    Parameters
+    ----------
+    folds
+        What the trial's folds showed.
+    y
+        All targets.
+    classes
+        The number of classes; None for a real-valued target.
+    trained
+        How many examples the trial trained on.
+    planned
+        How many the planned training will have.
+    rate
+        The exponent r of the learning curve, error ∝ examples^−r; by default from the folds.
+    calibration
+        How far planned trainings stray from trials.
+    """
+
+    def __init__(
+        self,
+        folds: Sequence[HeldOut],
+        y: Tensor,
+        classes: int | None,
+        *,
+        trained: int,
+        planned: int,
+        rate: float | None = None,
+        calibration: Calibration = CALIBRATION,
+    ) -> None:
+        self.folds, self.y, self.classes = list(folds), y, classes
+        self.calibration = calibration
+        self.doublings = max(0.0, math.log2(max(planned, 1) / max(trained, 1)))
+        counts = torch.bincount(y, minlength=classes) if classes else torch.ones(1)
+        present = counts[counts > 0]
+        self.balanced = bool(classes) and float(present.max()) >= _UNEQUAL * float(present.min())
+        self.weights = [self._weigh(fold.index) for fold in self.folds]
+        self._curve = self._fit_curve()
+        self.accuracy = torch.stack(
+            [self._accuracy(f, w) for f, w in zip(self.folds, self.weights, strict=True)]
+        )  # (folds, 1 + candidates)
+        self.rate = self._learning_rate() if rate is None else rate
+        self.baseline = self._baseline()
+
+    def __len__(self) -> int:
+        return self.accuracy.shape[1] - 1
+
+    def shift(self, candidate: int) -> tuple[float, float]:
+        """Return δ of a candidate, numbered from 0, and its standard error."""
+        links = self._links(self.accuracy)
+        moved = float((links[:, candidate + 1] - links[:, 0]).mean())
+        return moved, max(self._run_error(), self._sample_error(candidate + 1))
+
+    def judge(self, candidate: int) -> Judgement:
+        """Return what is expected of a candidate, numbered from 0."""
+        expected = self.baseline.expected
+        gain, spread = expect(
+            *self.shift(candidate), expected, bool(self.classes), self.calibration
+        )
+        half = float(stdtrit(self.calibration.freedom, 0.975)) * spread
+        worst, best = _bounds(expected, bool(self.classes))
+        return Judgement(
+            100 * expected + gain,
+            gain,
+            max(worst, gain - half),
+            min(best, gain + half),
+            float(ndtr(self.calibration.confidence * gain / spread)),
+            self._per_class(candidate + 1),
+        )
+
+    def run_spread(self) -> float:
+        """Return the standard error of a gain that training runs leave, in points."""
+        return 100 * self._run_error() * _variance(self.baseline.expected)
+
+    def _links(self, accuracy: Tensor) -> Tensor:
+        """Return log-odds; a share of variance explained stays as it is."""
+        if not self.classes:
+            return accuracy
+        least = 0.5 / max(len(fold.index) for fold in self.folds)
+        return accuracy.clamp(least, 1 - least).logit()
+
+    def _weigh(self, index: Tensor) -> Tensor:
+        """Return weights of examples that sum to one; each class weighs the same if unequal."""
+        if not self.balanced:
+            return torch.full((len(index),), 1 / len(index), dtype=torch.float64)
+        counts = torch.bincount(self.y[index], minlength=self.classes or 0)
+        weights = 1 / counts[self.y[index]].double()
+        return weights / weights.sum()
+
+    def _fit_curve(self) -> tuple[float, float, float]:
+        """Return chance's log-loss, its accuracy, and the power p of a = u^p."""
+        if not self.classes:
+            return float(self.y.double().var().clamp_min(1e-12)), 0.0, 1.0
+        shares = torch.zeros(self.classes, dtype=torch.float64)
+        loss = right = 0.0
+        for fold, weights in zip(self.folds, self.weights, strict=True):
+            shares.index_add_(0, self.y[fold.index], weights / len(self.folds))
+            loss += float(weights @ fold.losses[:, 0]) / len(self.folds)
+            right += float(weights @ fold.right[:, 0]) / len(self.folds)
+        shares = shares[shares > 0]
+        entropy = max(float(-(shares * shares.log()).sum()), 1e-9)
+        chance = float(shares.max())
+        learnt = _within(1 - loss / entropy)
+        above = _within((right - chance) / max(1 - chance, 1e-9))
+        return entropy, chance, min(2.0, math.log(above) / math.log(learnt))
+
+    def _accuracy(self, fold: HeldOut, weights: Tensor) -> Tensor:
+        """Return each column's accuracy on these examples: ``(1 + candidates,)``."""
+        entropy, chance, power = self._curve
+        learnt = 1 - (weights @ fold.losses) / entropy
+        if not self.classes:
+            return learnt.clamp(-1, 1)
+        by_loss = chance + (1 - chance) * learnt.clamp(_LEAST, 1).pow(power)
+        return (by_loss + weights @ fold.right) / 2
+
+    def _learning_rate(self) -> float:
+        """Return r of error ∝ examples^−r, from the last doubling that the trial saw."""
+        half = torch.cat([fold.half for fold in self.folds])
+        if not self.classes or not len(half):
+            return 0.0
+        own = torch.cat([fold.replicas for fold in self.folds])
+        errors = (1 - float(half.mean()), 1 - float(own.mean()))
+        return min(max(math.log2(max(errors[0], 1e-6) / max(errors[1], 1e-6)), 0.0), 1.0)
+
+    def _baseline(self) -> Baseline:
+        replicas = torch.cat([fold.replicas for fold in self.folds])
+        tried = float(self.accuracy[:, 0].mean())
+        spread = float(replicas.std()) if len(replicas) > 1 else 0.0
+        expected = tried
+        if self.classes:
+            expected = 1 - (1 - tried) * 2 ** (-self.rate * self.doublings)
+        error = spread / math.sqrt(max(1, len(replicas)))
+        return Baseline(tried, expected, error, self._curve[1], self.balanced)
+
+    def _run_error(self) -> float:
+        """Return the standard error of δ from how far folds disagree, pooled over candidates.
+
+        The prior counts as four degrees of freedom, so that a single fold has an error too.
+        """
+        folds, columns = self.accuracy.shape
+        links = self._links(self.accuracy)
+        size = math.sqrt(_variance(self.baseline.tried)) if self.classes else 0.5
+        scale = 1 / _variance(self.baseline.tried) if self.classes else 1.0
+        prior = (self.calibration.noise * size * scale) ** 2
+        total, freedom = 4 * prior, 4.0
+        if folds > 1 and columns > 2:
+            gaps = links[:, 1:] - links[:, :1]
+            gaps = gaps - gaps.mean(
+                1, keepdim=True
+            )  # what all share is no augmentation's own error
+            own = gaps - gaps.mean(0, keepdim=True)
+            freedom_here = (folds - 1) * (columns - 2)
+            total += float(own.square().sum())
+            freedom += freedom_here
+        replicas = max(1, len(self.folds[0].replicas))
+        return math.sqrt(total / freedom / folds * (1 + 1 / replicas))
+
+    def _sample_error(self, k: int) -> float:
+        """Return the standard error of δ from leaving out groups of held-out examples."""
+        shifts = []
+        for g in range(_GROUPS):
+            parts = []
+            for fold, weights in zip(self.folds, self.weights, strict=True):
+                inside = (group_of(fold.index, _GROUPS) != g).double() * weights
+                total = inside.sum()
+                if total > 0:
+                    accuracy = self._links(self._accuracy(fold, inside / total))
+                    parts.append(accuracy[k] - accuracy[0])
+            if parts:
+                shifts.append(torch.stack(parts).mean())
+        return jackknife(0.0, torch.stack(shifts)).error
+
+    def _per_class(self, k: int) -> tuple[tuple[float, float, float], ...]:
+        """Return the change of accuracy of each class in the trial, in points, with intervals."""
+        if not self.classes:
+            return ()
+        index = torch.cat([fold.index for fold in self.folds])
+        change = torch.cat([fold.right[:, k] - fold.right[:, 0] for fold in self.folds])
+        found = []
+        run = 100 * self._run_error() * _variance(self.baseline.tried)
+        for c in range(self.classes):
+            own = change[self.y[index] == c]
+            if len(own) < 2:
+                found.append((0.0, -100.0, 100.0))
+                continue
+            error = 100 * float(own.std()) / math.sqrt(len(own))
+            half = 1.96 * math.hypot(error, run)
+            gain = 100 * float(own.mean())
+            found.append((gain, max(-100.0, gain - half), min(100.0, gain + half)))
+        return tuple(found)
+
+
+def expect(
+    shift: float,
+    error: float,
+    expected: float,
+    classes: bool,
+    calibration: Calibration = CALIBRATION,
+) -> tuple[float, float]:
+    """Return the expected gain in points and the standard deviation of what it may miss.
+
+    Parameters
+    ----------
+    shift, error
+        δ and its standard error.
+    expected
+        Accuracy expected of the planned training without augmentation, as a share.
+    classes
+        Whether the target is a class; else δ is a change of the share of variance explained.
+    calibration
+        How far planned trainings stray from trials.
+    """
+    moved = calibration.slope * shift
+
+    def points(value: float) -> float:
+        worst, best = _bounds(expected, classes)
+        raw = 100 * (_logistic(_logit(expected) + value) - expected) if classes else 100 * value
+        return min(best, max(worst, raw))
+
+    gain = points(moved)
+    slope = max(abs(points(moved + 1e-3) - points(moved - 1e-3)) / 2e-3, 1e-6)
+    size = 100 * math.sqrt(_variance(expected)) if classes else 50.0
+    spread = math.hypot(
+        calibration.slope * slope * error,
+        calibration.floor * size,
+        calibration.share * gain,
+    )
+    return gain, spread
+
+
+def _bounds(expected: float, classes: bool) -> tuple[float, float]:
+    return (-100 * expected, 100 * (1 - expected)) if classes else (-100.0, 100.0)
+
+
+def _variance(share: float) -> float:
+    return max(share * (1 - share), 1e-4)
+
+
+def _logit(share: float) -> float:
+    share = min(max(share, 1e-6), 1 - 1e-6)
+    return math.log(share / (1 - share))
+
+
+def _logistic(value: float) -> float:
+    return 1 / (1 + math.exp(-min(max(value, -30.0), 30.0)))
+
+
+def _within(share: float) -> float:
+    return min(max(share, _LEAST), 1 - _LEAST)

@@ -1,0 +1,24 @@
+"""A linear model, as the least that a trial's network must beat."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.model_selection import cross_val_predict
+
+from augury.data.dataset import Dataset
+
+_MOST = 2000
+
+
+def linear_score(data: Dataset, seed: int) -> float:
+    """Return the held-out accuracy, or share of variance explained, of a linear model."""
+    order = np.random.default_rng(seed & 0xFFFF_FFFF).permutation(len(data))[:_MOST]
+    x, y = data.x[order].flatten(1).numpy(), data.y[order].numpy()
+    if data.classes is None:
+        found = cross_val_predict(RidgeCV(np.logspace(-3, 4, 15)), x, y, cv=3)
+        return float(1 - np.mean((found - y) ** 2) / max(float(np.var(y)), 1e-12))
+    if np.bincount(y)[np.unique(y)].min() < 3:
+        return 0.0
+    found = cross_val_predict(LogisticRegression(max_iter=500), x, y, cv=3)
+    return float(np.mean(found == y))

@@ -1,0 +1,72 @@
+"""The training that a forecast is for."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from augury._base.errors import AuguryError
+
+EPOCHS = 40
+"""Assumed where the user names no number: what small image sets are commonly trained for."""
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """The planned training: how long, on how much, with what.
+
+    What an augmentation gains depends on it: strong augmentation needs long training, and many
+    examples make augmentation less needed.
+
+    Attributes
+    ----------
+    epochs
+        Passes over the training examples.
+    examples
+        The number of training examples; None for all of the data.
+    side
+        The side in pixels of the images that the network sees; None for the data's own.
+    network
+        ``"cnn"`` (five convolutions), ``"resnet"`` (a small residual network), ``"lenet"``, or
+        the name of a network of the user's own.
+    pretrained
+        Whether training starts from pretrained weights.
+    tune
+        Which part of a network of the user's own is trained: ``"all"``, the last ``"block"`` and
+        the head, or the ``"head"`` alone.
+    """
+
+    epochs: int = EPOCHS
+    examples: int | None = None
+    side: int | None = None
+    network: str = "cnn"
+    pretrained: bool = False
+    tune: str = "all"
+
+    def __post_init__(self) -> None:
+        for name, least in (("epochs", 1), ("examples", 2), ("side", 4)):
+            value = getattr(self, name)
+            if value is None and name != "epochs":
+                continue
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise AuguryError(
+                    f"{name} must be a whole number of {least} or more, got {value!r}"
+                )
+        if self.tune not in ("all", "block", "head"):
+            raise AuguryError(f"tune must be all, block or head, got {self.tune!r}")
+
+    def describe(self, given: TrainingPlan, total: int, shape: tuple[int, ...]) -> dict[str, Any]:
+        """Return the plan in plain values for data of `total` examples; `given` as asked for.
+
+        ``"assumed"`` lists what was not said and is assumed.
+        """
+        found = asdict(self)
+        found["examples"] = self.examples or total
+        found["side"] = self.side or (max(shape[1:]) if len(shape) == 3 else None)
+        default = TrainingPlan()
+        found["assumed"] = [
+            name
+            for name in ("epochs", "examples", "side", "network")
+            if getattr(given, name) == getattr(default, name) and found[name] is not None
+        ]
+        return found

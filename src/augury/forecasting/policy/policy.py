@@ -1,0 +1,138 @@
+"""A policy: an augmentation meant for training, with its forecast and how it was found."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from torch import Tensor
+
+from augury._base.rng import Rng
+from augury.augmentations import Augmentation, parse
+from augury.augmentations.base import Nodes, Params
+from augury.results.base import Result
+from augury.results.ranking import Gallery
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class PolicyRow:
+    """One policy in the search: its spec, its forecast and the part it played."""
+
+    spec: str
+    role: str
+    """``"chosen"``, ``"rival"``, ``"tried"`` or ``"part"`` (the choice without one part)."""
+    gain: float
+    low: float
+    high: float
+    probability: float
+    """That it is better than no augmentation."""
+    rounds: int
+    """How many rounds it took part in."""
+    part: str = ""
+    """The part that was left out, where the role is ``"part"``."""
+
+
+@dataclass(frozen=True, repr=False)
+class Policy(Augmentation, Result):
+    """An augmentation chosen for a planned training.
+
+    It works wherever an augmentation does; ``repr`` is its spec.
+    """
+
+    name: ClassVar[str] = "policy"
+
+    spec: str
+    rows: tuple[PolicyRow, ...]
+    """All policies of the last round, best first."""
+    baseline: float
+    """Accuracy in per cent that is expected without augmentation."""
+    reason: str
+    """Why this one, in a sentence."""
+    dataset: dict[str, Any]
+    plan: dict[str, Any]
+    path: tuple[dict[str, Any], ...]
+    """The rounds: what was tried, with how much work, and what led."""
+    per_class: dict[str, tuple[float, float, float]]
+    """The gain of each class under the choice, with its interval."""
+    seed: int
+    seconds: float
+    command: str = ""
+    gallery: Gallery | None = field(
+        default=None, repr=False, compare=False, metadata={"json": False}
+    )
+
+    def __repr__(self) -> str:
+        return self.spec
+
+    @cached_property
+    def augmentation(self) -> Augmentation:
+        """The augmentation itself."""
+        return parse(self.spec)
+
+    @property
+    def chosen(self) -> PolicyRow:
+        """The row of this policy."""
+        return next(row for row in self.rows if row.role == "chosen")
+
+    @property
+    def rivals(self) -> tuple[PolicyRow, ...]:
+        """The usual recipes, best first."""
+        return tuple(row for row in self.rows if row.role == "rival")
+
+    @property
+    def contributions(self) -> dict[str, float]:
+        """What each part adds: the gain of the whole over the whole without it, in points."""
+        whole = self.chosen.gain
+        return {row.part: whole - row.gain for row in self.rows if row.role == "part"}
+
+    @property
+    def linear(self) -> bool:  # type: ignore[override]  # follows from the augmentation
+        return self.augmentation.linear
+
+    @property
+    def size(self) -> int | None:  # type: ignore[override]  # follows from the augmentation
+        return self.augmentation.size
+
+    def draw(self, n: int, rng: Rng) -> Params:
+        return self.augmentation.draw(n, rng)
+
+    def nodes(self, n: int) -> Nodes | None:
+        return self.augmentation.nodes(n)
+
+    def apply(self, x: Tensor, params: Params) -> Tensor:
+        return self.augmentation.apply(x, params)
+
+    def check(self, shape: tuple[int, ...]) -> None:
+        self.augmentation.check(shape)
+
+    def at_scale(self, factor: float) -> Augmentation:
+        return self.augmentation.at_scale(factor)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a pandas table, one row per policy of the last round."""
+        import pandas as pd
+
+        return pd.DataFrame([asdict(row) for row in self.rows]).set_index("spec")
+
+    def plot(self) -> Figure:
+        """Draw the gains of the choice and its rivals with their intervals, best on top."""
+        from augury.report.policy import policy_figure
+
+        return policy_figure(self)
+
+    def to_html(self) -> str:
+        """Return the report: one self-contained page."""
+        from augury.report.policy import to_html
+
+        return to_html(self)
+
+    def to_markdown(self) -> str:
+        """Return the report as Markdown."""
+        from augury.report.policy import to_markdown
+
+        return to_markdown(self)

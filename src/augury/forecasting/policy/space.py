@@ -1,0 +1,199 @@
+"""What a policy can be: the usual recipes, and stacks and mixtures of what helps by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from augury._base.errors import AuguryError
+from augury.augmentations import (
+    FAMILIES,
+    Augmentation,
+    Chain,
+    Family,
+    Mixture,
+    Then,
+    default_augmentations,
+    identity,
+    parse,
+)
+from augury.augmentations.combine import Power
+
+RIVALS = (
+    "trivial_augment",
+    "trivial_augment(2)",
+    "trivial_augment(3)",
+    "rand_augment(2,9)",
+    "horizontal_flip >> translation(0.125)",
+    "resized_crop(0.25) >> horizontal_flip",
+    "horizontal_flip >> translation(0.125) >> cutout(0.5)",
+)
+"""What people train with who choose nothing: they take part, and win if nothing is better."""
+
+GROUPS = {
+    "colour": (
+        "saturation", "hue", "grayscale", "brightness", "contrast", "gamma", "autocontrast",
+        "equalize", "invert", "solarize", "posterize",
+    ),
+    "flips": ("horizontal_flip", "vertical_flip", "flips"),
+    "geometry": (
+        "rotation", "quarter_turns", "translation", "scaling", "shear", "perspective",
+        "resized_crop", "elastic", "horizontal_flip", "vertical_flip", "flips",
+    ),
+}  # fmt: skip
+"""Names that stand for several families."""
+
+_SIZES = (2, 3, 4, 6, 8)
+
+
+@dataclass(frozen=True)
+class Space:
+    """Which policies may be chosen: always with some parts, never with some families."""
+
+    always: tuple[Augmentation, ...] = ()
+    never: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, always: Iterable[str | Augmentation], never: Iterable[str]) -> Space:
+        """Read what the user fixed and forbade; raise where both name the same family."""
+        fixed = tuple(parse(spec) for spec in always)
+        forbidden: set[str] = set()
+        for name in never:
+            if name not in FAMILIES and name not in GROUPS:
+                known = ", ".join([*GROUPS, *FAMILIES])
+                raise AuguryError(f"never takes a family or a group, got {name!r}; known: {known}")
+            forbidden.update(GROUPS.get(name, (name,)))
+        for part in fixed:
+            if clash := families_of(part) & forbidden:
+                raise AuguryError(
+                    f"{sorted(clash)[0]} is both fixed and forbidden; drop it from one of them"
+                )
+        return cls(fixed, frozenset(forbidden))
+
+    def allows(self, augmentation: Augmentation) -> bool:
+        """Return whether a policy has no forbidden family, nor a recipe that may draw one."""
+        names = families_of(augmentation)
+        if self.never and names & {"trivial_augment", "rand_augment"}:
+            return False
+        return not names & self.never
+
+    def complete(self, augmentation: Augmentation) -> Augmentation:
+        """Return a policy with the fixed parts before it."""
+        parts = [*self.always, *([] if isinstance(augmentation, identity) else [augmentation])]
+        return parts[0] if len(parts) == 1 else Then.of(*parts) if parts else augmentation
+
+    def singles(self, kind: str, shape: tuple[int, ...]) -> list[Augmentation]:
+        """Return the families to build from, at a mild and a strong setting."""
+        found = default_augmentations(kind, shape)
+        recipes = {"trivial_augment", "rand_augment"}
+        return [a for a in found if self.allows(a) and not families_of(a) & recipes]
+
+    def rivals(self, shape: tuple[int, ...]) -> list[Augmentation]:
+        """Return the usual recipes."""
+        return [parse(spec) for spec in RIVALS]
+
+
+def build(helping: Sequence[Augmentation]) -> list[Augmentation]:
+    """Return policies made of augmentations that help by themselves, best first.
+
+    Of the best 2, 3, 4, 6 and 8: one at random; two draws; each half of the time; the best always
+    and then one of the others half of the time. Besides, a Markov chain of the best three, the
+    best before TrivialAugment, and the best two always.
+    """
+    policies: list[Augmentation] = list(helping[:3])
+    for size in _SIZES:
+        if size > len(helping):
+            break
+        parts = list(helping[:size])
+        one = Mixture.of(*parts)
+        policies += [one, Power(one, 2)]
+        policies.append(Then.of(*(_half(part) for part in parts[:4])))
+        others = parts[1:]
+        policies.append(Then.of(parts[0], Mixture.of(identity(), *others)))
+        policies.append(
+            Then.of(parts[0], _half(Mixture.of(*others) if len(others) > 1 else others[0]))
+        )
+    if len(helping) >= 3:
+        policies.append(Chain(tuple(helping[:3]), (0.6, 0.4, 0.4)))
+    if helping:
+        policies.append(Then.of(helping[0], parse("trivial_augment")))
+        policies.append(Then.of(helping[0], _half(parse("trivial_augment"))))
+    if len(helping) > _SIZES[-1]:
+        policies.append(Mixture.of(*helping))
+    return list(dict.fromkeys(policies))
+
+
+def best_of_families(
+    singles: Sequence[Augmentation], gains: Sequence[float], least: float
+) -> list[Augmentation]:
+    """Return each family's best setting, best first, where it gains more than `least`."""
+    best: dict[str, tuple[float, Augmentation]] = {}
+    for single, gain in zip(singles, gains, strict=True):
+        name = type(single).__name__ if isinstance(single, Family) else repr(single)
+        if gain > least and gain > best.get(name, (-1e9, single))[0]:
+            best[name] = (gain, single)
+    return [single for _, single in sorted(best.values(), key=lambda pair: -pair[0])]
+
+
+def parts_of(augmentation: Augmentation) -> tuple[Augmentation, ...]:
+    """Return the parts that can be left out: of a sequence, a mixture, a chain or a power."""
+    if isinstance(augmentation, Power):
+        return parts_of(augmentation.base)
+    if isinstance(augmentation, Then | Mixture | Chain):
+        found = [part for part in augmentation.parts if not isinstance(part, identity)]
+        return tuple(p for part in found for p in (parts_of(part) or (part,)))
+    return () if isinstance(augmentation, identity) else (augmentation,)
+
+
+def without(augmentation: Augmentation, part: Augmentation) -> Augmentation:
+    """Return an augmentation with one part replaced by no change."""
+    if augmentation == part:
+        return identity()
+    if isinstance(augmentation, Power):
+        return Power(without(augmentation.base, part), augmentation.times)
+    if isinstance(augmentation, Then):
+        kept = [without(p, part) for p in augmentation.parts]
+        kept = [p for p in kept if not isinstance(p, identity)]
+        return identity() if not kept else kept[0] if len(kept) == 1 else Then.of(*kept)
+    if isinstance(augmentation, Mixture):
+        return Mixture(tuple(without(p, part) for p in augmentation.parts), augmentation.weights)
+    if isinstance(augmentation, Chain):
+        return Chain(tuple(without(p, part) for p in augmentation.parts), augmentation.rates)
+    return augmentation
+
+
+def families_of(augmentation: Augmentation) -> set[str]:
+    """Return the names of all families that an augmentation is made of."""
+    parts = parts_of(augmentation)
+    if parts and parts != (augmentation,):
+        return set().union(*(families_of(part) for part in parts))
+    return {type(augmentation).__name__}
+
+
+def complexity(augmentation: Augmentation) -> float:
+    """Return the expected number of operations, and a tenth for each part that must be known."""
+    return _operations(augmentation) + 0.1 * len(parts_of(augmentation))
+
+
+def _operations(augmentation: Augmentation) -> float:
+    if isinstance(augmentation, identity):
+        return 0.0
+    if isinstance(augmentation, Power):
+        return augmentation.times * _operations(augmentation.base)
+    if isinstance(augmentation, Then):
+        return sum(map(_operations, augmentation.parts))
+    if isinstance(augmentation, Chain):
+        shares = [rate * _operations(part) for rate, part in
+                  zip(augmentation.rates, augmentation.parts, strict=True)]  # fmt: skip
+        return sum(shares)
+    if isinstance(augmentation, Mixture):
+        shares = augmentation.probabilities.tolist()
+        each = zip(shares, augmentation.parts, strict=True)
+        return sum(share * _operations(part) for share, part in each)
+    return float(getattr(augmentation, "operations", 1))
+
+
+def _half(part: Augmentation) -> Augmentation:
+    return Mixture.of(identity(), part) if not isinstance(part, Mixture) else Mixture(
+        (identity(), *part.parts), (sum(part.weights), *part.weights)
+    )  # fmt: skip

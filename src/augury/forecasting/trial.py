@@ -1,0 +1,279 @@
+"""A trial: small networks really trained with each candidate, as many epochs as are planned.
+
+Closed forms judge a candidate by what a fixed feature map can do with it; a network learns its
+features, and gains most from what they could not know. So a trial trains: every candidate of a
+fold starts from the same weights and sees the same examples in the same order, and is judged on
+clean examples that were held out. Training without augmentation is repeated from several starts,
+since every gain is measured against it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from augury._base.errors import AuguryError
+from augury._base.parallel import run_parallel
+from augury.augmentations.base import Augmentation
+from augury.data.dataset import Dataset
+from augury.forecasting.training.grouped import RATES, Grouped
+from augury.forecasting.training.members import (
+    Fold,
+    Schedule,
+    member_loss,
+    run_members,
+    train_members,
+)
+from augury.statistics.temperature import calibrated_log_loss
+
+_REPLICA = 100  # replicas of fold k have numbers k + 100, k + 200, …
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a trial does: a stated amount of work, so that the same trial gives the same result.
+
+    Attributes
+    ----------
+    epochs
+        As many as the planned training has.
+    examples
+        How many each fold trains on.
+    folds
+        How often each candidate is trained, on other examples and from other weights.
+    network
+        The architecture.
+    replicas
+        How often training without augmentation is repeated in each fold.
+    held
+        At most so many examples are held out to judge by.
+    side
+        Larger images are shrunk to this side first.
+    """
+
+    epochs: int
+    examples: int = 1000
+    folds: int = 2
+    network: str = "small"
+    replicas: int = 3
+    held: int = 2500
+    side: int = 32
+
+    def passes(self, candidates: int) -> int:
+        """Return how many examples are seen in training, over all networks."""
+        half = 0.5 * self.replicas  # the learning curve's lower point
+        return round(self.epochs * self.examples * self.folds * (candidates + self.replicas + half))
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """What one fold showed on its held-out examples; column 0 is no augmentation.
+
+    Attributes
+    ----------
+    index
+        ``(m,)``: the examples.
+    losses
+        ``(m, 1 + candidates)``: log-losses after temperature scaling, or squared errors.
+    right
+        ``(m, 1 + candidates)``: whether the prediction was right, averaged over replicas; empty
+        for a real-valued target.
+    replicas
+        ``(replicas,)``: the score of each repetition without augmentation.
+    half
+        The same, trained on half of the examples; empty where that was not asked for.
+    """
+
+    index: Tensor
+    losses: Tensor
+    right: Tensor
+    replicas: Tensor
+    half: Tensor
+
+
+def shrink(
+    data: Dataset, candidates: Sequence[Augmentation], side: int
+) -> tuple[Dataset, list[Augmentation]]:
+    """Shrink images to `side`, and candidates with them, so that both fit as they did before."""
+    if data.kind != "image" or max(data.shape[1:]) <= side:
+        return data, list(candidates)
+    factor = side / max(data.shape[1:])
+    size = [max(4, round(length * factor)) for length in data.shape[1:]]
+    parts = []
+    for rows in torch.arange(len(data)).split(4096):
+        x = data.batch(rows, torch.device("cpu"), torch.float32)
+        x = F.interpolate(x, size, mode="bilinear", antialias=True)
+        parts.append((x.clamp(0, 1) * 255).round().to(torch.uint8))
+    return replace(data, x=torch.cat(parts)), [c.at_scale(factor) for c in candidates]
+
+
+def stratified_order(data: Dataset, seed: int) -> Tensor:
+    """Return a random order of the examples in which every stretch has each class in proportion."""
+    generator = torch.Generator().manual_seed(seed)
+    order = torch.randperm(len(data), generator=generator)
+    if data.classes is None:
+        return order
+    place = torch.empty(len(data), dtype=torch.float64)
+    jitter = torch.rand(len(data), generator=generator, dtype=torch.float64)
+    for c in range(len(data.classes)):
+        own = order[data.y[order] == c]
+        place[own] = (torch.arange(len(own), dtype=torch.float64) + jitter[own]) / max(1, len(own))
+    return place.argsort()
+
+
+def make_fold(data: Dataset, trial: Trial, seed: int, number: int) -> Fold:
+    """Choose the examples that a fold trains on, others in each fold, and those it is judged by."""
+    size = min(trial.examples, len(data) * 3 // 4)
+    if size < 2 or len(data) - size < 2:
+        raise AuguryError(f"a trial needs at least 4 examples, and there are {len(data)}")
+    order = stratified_order(data, seed)
+    step = size if size * trial.folds <= len(data) else max(1, len(data) // trial.folds)
+    order = order.roll(-number * step)
+    return Fold(order[:size], order[size:][: trial.held], seed, number)
+
+
+def run_folds(
+    data: Dataset,
+    candidates: Sequence[Augmentation],
+    trial: Trial,
+    numbers: Sequence[int],
+    *,
+    seed: int,
+    device: torch.device,
+    tick: Callable[[str], None] = lambda now: None,
+    curve: bool = True,
+) -> list[HeldOut]:
+    """Train all candidates on some folds, and no augmentation beside them, and judge them.
+
+    With `curve`, no augmentation is also trained on half of the examples, for a learning curve.
+    Costs folds × (candidates + 1.5 × replicas) × epochs × examples passes through the network.
+    """
+    folds = [make_fold(data, trial, seed, number) for number in numbers]
+    architecture = trial.network
+    schedule = Schedule(trial.epochs, rate=RATES[architecture])
+    clean = [
+        replace(fold, number=fold.number + _REPLICA * (r + 1))
+        for fold in folds
+        for r in range(trial.replicas)
+    ]
+    fewer = [replace(f, train=f.train[: max(2, len(f.train) // 2)]) for f in clean]
+    outputs = 1 if data.classes is None else len(data.classes)
+
+    def start(fold: Fold) -> Grouped:
+        return Grouped(architecture, 1, data.shape, outputs, fold.start)
+
+    runner = _together if device.type == "cuda" else _one_by_one
+    work = (data, schedule, start, device, tick)
+    tried, plain = runner(list(candidates), folds, clean, *work)
+    half = runner([], [], fewer, *work)[1] if curve else [p[:, :0] for p in plain]
+    found = []
+    for k, fold in enumerate(folds):
+        own = slice(k * trial.replicas, (k + 1) * trial.replicas)
+        y = data.y[fold.held].to(device)
+        parts = [*plain[own], *([tried[k]] if candidates else [])]
+        found.append(
+            _summary(fold, torch.cat(parts, 1), torch.cat(half[own], 1), y, trial.replicas, data)
+        )
+    return found
+
+
+def ticks(trial: Trial, candidates: int, device: torch.device) -> int:
+    """Return how often `tick` is called while a whole trial is run."""
+    if device.type == "cuda":
+        return 2
+    return trial.folds * (candidates + 2 * trial.replicas)
+
+
+_Start = Callable[[Fold], Grouped]
+_Tick = Callable[[str], None]
+
+
+def _together(
+    candidates: list[Augmentation],
+    folds: list[Fold],
+    clean: list[Fold],
+    data: Dataset,
+    schedule: Schedule,
+    start: _Start,
+    device: torch.device,
+    tick: _Tick,
+) -> tuple[list[Tensor], list[Tensor]]:
+    """Train all as one grouped network: a GPU is idle with one small network."""
+    starts = [start(fold) for fold in folds for _ in candidates]
+    net = Grouped.joined([*starts, *(start(replica) for replica in clean)]).to(device)
+    train_members(net, data, schedule, candidates, folds if candidates else [], clean)
+    tick("all candidates")
+    tried = folds if candidates else []
+    rows = [fold.held for fold in (*tried, *clean)]
+    found = run_members(net, data, rows, [len(candidates)] * len(tried) + [1] * len(clean))
+    return found[: len(tried)], found[len(tried) :]
+
+
+def _one_by_one(
+    candidates: list[Augmentation],
+    folds: list[Fold],
+    clean: list[Fold],
+    data: Dataset,
+    schedule: Schedule,
+    start: _Start,
+    device: torch.device,
+    tick: _Tick,
+) -> tuple[list[Tensor], list[Tensor]]:
+    """Train each network on a core of its own: a CPU runs plain convolutions faster."""
+    # made here, since threads share the generator that first weights are drawn from
+    starts = {fold.number: start(fold) for fold in (*folds, *clean)}
+
+    def work(job: tuple[Fold, Augmentation | None], tick: _Tick) -> Tensor:
+        fold, candidate = job
+        net = copy.deepcopy(starts[fold.number]).to(device)
+        if candidate is None:
+            train_members(net, data, schedule, [], [], [fold])
+        else:
+            train_members(net, data, schedule, [candidate], [fold])
+        tick("no augmentation" if candidate is None else repr(candidate))
+        return run_members(net, data, [fold.held], [1])[0]
+
+    jobs = [(fold, candidate) for fold in folds for candidate in candidates]
+    done = run_parallel(work, [*jobs, *((fold, None) for fold in clean)], tick)
+    step = len(candidates)
+    tried = [torch.cat(done[k : k + step], 1) for k in range(0, len(jobs), step or 1)]
+    return tried, done[len(jobs) :]
+
+
+def _summary(
+    fold: Fold, out: Tensor, half: Tensor, y: Tensor, replicas: int, data: Dataset
+) -> HeldOut:
+    """Judge a fold's members, the first `replicas` of which had no augmentation."""
+    classes = data.classes is not None
+    losses, right = _judge(out, y, classes)
+    joined = [
+        torch.cat([t[:, :replicas].mean(1, keepdim=True), t[:, replicas:]], 1).double().cpu()
+        for t in (losses, right)
+    ]
+    scores = _scores(losses[:, :replicas], right[:, :replicas], classes, y)
+    halves = _scores(*_judge(half, y, classes), classes, y)
+    return HeldOut(fold.held, joined[0], joined[1], scores.double().cpu(), halves.double().cpu())
+
+
+def _judge(out: Tensor, y: Tensor, classes: bool) -> tuple[Tensor, Tensor]:
+    """Return losses and whether predictions are right, both ``(examples, members)``.
+
+    Log-losses are taken after one temperature for each member has been fitted, so that it is not
+    confidence that is judged but what is known.
+    """
+    if not classes:
+        losses = member_loss(out, y.unsqueeze(1).expand(-1, out.shape[1]), classes)
+        return losses, losses.new_zeros(losses.shape)
+    return calibrated_log_loss(out, y), (out.argmax(-1) == y.unsqueeze(1)).to(out)
+
+
+def _scores(losses: Tensor, right: Tensor, classes: bool, y: Tensor) -> Tensor:
+    """Return each member's accuracy, or its share of the variance explained."""
+    if classes:
+        return right.mean(0)
+    return 1 - losses.mean(0) / y.var().clamp_min(1e-12)

@@ -1,0 +1,192 @@
+"""Policies and the search for them."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+
+import augury
+from augury._base.errors import AuguryError
+from augury._base.rng import Rng
+from augury.augmentations import identity, parse
+from augury.forecasting.policy import Policy, search, search_policy, space
+from augury.forecasting.policy.space import (
+    Space,
+    best_of_families,
+    build,
+    complexity,
+    parts_of,
+    without,
+)
+
+SMALL = search.Effort(64, 64, 64, finalists=2, folds=1)
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """A search that is over in seconds: few families, examples and recipes."""
+    monkeypatch.setitem(search.EFFORTS, "cpu", SMALL)
+    families = [parse(s) for s in ("rotation(15)", "translation(0.1)", "flips", "noise(0.05)")]
+    monkeypatch.setattr(space, "default_augmentations", lambda kind, shape: list(families))
+    monkeypatch.setattr(space, "RIVALS", ("trivial_augment", "horizontal_flip"))
+
+
+@pytest.fixture(scope="module")
+def digits():
+    found = load_digits()
+    return augury.as_dataset(found.images, found.target, max_examples=400)
+
+
+def test_the_space_builds_stacks_and_mixtures():
+    helping = [parse(s) for s in ("rotation(15)", "translation(0.1)", "blur(0.5,1.0)")]
+    built = [repr(policy) for policy in build(helping)]
+    for spec in (
+        "rotation(15)",
+        "rotation(15) | translation(0.1)",
+        "(rotation(15) | translation(0.1)) ** 2",
+        "(identity | rotation(15)) >> (identity | translation(0.1))",
+        "rotation(15) >> (identity | translation(0.1))",
+        "chain(rotation(15):0.6, translation(0.1):0.4, blur(0.5,1.0):0.4)",
+    ):
+        assert spec in built
+    assert build([]) == []
+    assert all(parse(spec) for spec in built)
+
+
+def test_the_best_setting_of_each_family_is_taken():
+    singles = [parse(s) for s in ("rotation(5)", "rotation(30)", "flips", "noise(0.1)")]
+    assert best_of_families(singles, [1.0, 2.0, 0.5, -1.0], 0.2) == [singles[1], singles[2]]
+
+
+def test_parts_can_be_left_out():
+    policy = parse("rotation(15) >> (identity | flips | noise(0.1))")
+    parts = parts_of(policy)
+    assert [repr(p) for p in parts] == ["rotation(15)", "flips", "noise(0.1)"]
+    assert repr(without(policy, parts[0])) == "identity | flips | noise(0.1)"
+    assert repr(without(policy, parts[1])) == "rotation(15) >> (identity | identity | noise(0.1))"
+    assert without(parse("flips"), parse("flips")) == identity()
+
+
+def test_simpler_policies_are_told_from_others():
+    specs = (
+        "identity",
+        "flips",
+        "identity | flips",
+        "flips >> noise(0.1)",
+        "(flips | invert) ** 3",
+    )
+    found = {spec: complexity(parse(spec)) for spec in specs}
+    assert found["identity"] == 0
+    assert found["identity | flips"] < found["flips"] < found["flips >> noise(0.1)"]
+    assert found["(flips | invert) ** 3"] == pytest.approx(3.2)
+    assert complexity(parse("rand_augment(2,9)")) > complexity(parse("trivial_augment"))
+
+
+class TestSpace:
+    def test_what_is_forbidden_is_not_built(self):
+        chosen = Space.of([], ["colour"])
+        names = {type(a).__name__ for a in chosen.singles("image", (3, 32, 32))}
+        assert "rotation" in names
+        assert not names & set(space.GROUPS["colour"])
+        assert not chosen.allows(parse("flips >> brightness(0.2)"))
+        assert not chosen.allows(parse("trivial_augment"))  # it may draw a colour
+
+    def test_what_is_fixed_comes_first(self):
+        chosen = Space.of(["horizontal_flip"], [])
+        assert repr(chosen.complete(parse("noise(0.1)"))) == "horizontal_flip >> noise(0.1)"
+        assert repr(chosen.complete(identity())) == "horizontal_flip"
+
+    def test_contradictions_and_unknown_names_are_refused(self):
+        with pytest.raises(AuguryError, match="hue is both fixed and forbidden"):
+            Space.of(["hue(0.1)"], ["colour"])
+        with pytest.raises(AuguryError, match="never takes a family or a group, got 'colors'"):
+            Space.of([], ["colors"])
+
+
+def test_a_search_ends_in_a_policy(few, digits, tmp_path):
+    journal = tmp_path / "rounds.npz"
+    found = search_policy(digits, epochs=2, journal=journal, device="cpu")
+    assert found.chosen.spec == repr(found)
+    assert {row.spec for row in found.rivals} | {found.spec} >= {
+        "trivial_augment(1)",
+        "horizontal_flip",
+    }
+    assert [step["round"] for step in found.path][:3] == [
+        "single families",
+        "policies",
+        "leaders and recipes",
+    ]
+    assert found.plan["epochs"] == 2
+    again = search_policy(digits, epochs=2, journal=journal, device="cpu")  # from the journal
+    assert again.rows == found.rows
+    assert Policy.from_json(found.to_json()) == found
+    with pytest.raises(AuguryError, match="a search with other data or settings"):
+        search_policy(digits, epochs=3, journal=journal, device="cpu")
+    journal.write_bytes(b"nonsense")
+    with pytest.raises(AuguryError, match="is not the journal of a search"):
+        search_policy(digits, epochs=2, journal=journal, device="cpu")
+
+
+def test_a_search_that_was_stopped_goes_on(few, digits, tmp_path, monkeypatch):
+    whole = search_policy(digits, epochs=1, device="cpu")
+    journal, real, calls = tmp_path / "rounds.npz", search.run_folds, []
+
+    def stopping(*args, **options):
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(*args, **options)
+
+    monkeypatch.setattr(search, "run_folds", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        search_policy(digits, epochs=1, journal=journal, device="cpu")
+    resumed = search_policy(digits, epochs=1, journal=journal, device="cpu")
+    assert resumed.rows == whole.rows
+    assert repr(resumed) == repr(whole)
+
+
+def policy(spec="rotation(15) >> (identity | flips)"):
+    row = search.PolicyRow(spec, "chosen", 1.0, 0.5, 1.5, 0.9, 3)
+    return Policy(spec, (row,), 90.0, "It is.", {"name": "data", "classes": ["a", "b"]},
+                  {"epochs": 4}, (), {}, 0, 1.0)  # fmt: skip
+
+
+def test_a_policy_is_an_augmentation():
+    found, x = policy(), torch.rand(4, 3, 16, 16)
+    rng = Rng(3, torch.arange(4))
+    views = found.views(x, 2, rng)
+    torch.testing.assert_close(views, parse(repr(found)).views(x, 2, rng))
+    copied = pickle.loads(pickle.dumps(found))
+    torch.testing.assert_close(copied.views(x, 2, rng), views)
+    loaded = Policy.from_json(json.dumps(json.loads(found.to_json())))
+    assert torch.equal(loaded.views(x, 2, rng), views)
+    assert found(np.zeros((16, 16, 3), np.uint8)).shape == (16, 16, 3)
+
+
+def test_a_policy_becomes_a_page_a_table_and_a_figure():
+    found = policy()
+    assert found.to_html().startswith("<!doctype html>")
+    assert "rotation(15)" in found.to_markdown()
+    assert list(found.to_frame().index) == [found.spec]
+    assert found.plot().axes
+
+
+def test_few_images_get_a_mild_default():
+    x = np.random.default_rng(0).integers(0, 255, (20, 16, 16, 3), np.uint8)
+    found = search_policy(x, [0, 1] * 10, device="cpu")
+    assert repr(found) == search.MILD
+    assert "too few" in found.reason
+
+
+def test_what_cannot_be_searched_is_refused(digits):
+    with pytest.raises(AuguryError, match="labelled images, and this is vector data"):
+        search_policy(np.zeros((10, 3)), [0, 1] * 5)
+    with pytest.raises(AuguryError, match="too short for one search; give at least"):
+        search_policy(digits, budget=0.01, device="cpu")
+    with pytest.raises(AuguryError, match="either epochs or a plan"):
+        search_policy(digits, epochs=1, plan=augury.TrainingPlan())

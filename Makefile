@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-BENCHMARKS := approximation averaging chain invariance predict scaling table1
+BENCHMARKS := chain predict reproduce scaling steps
 
 .PHONY: demo test lint docs bench clean
 
@@ -36,7 +36,7 @@ lint: $(VENV)/.dev  ## lint, formatting, types and the direction of imports
 docs: $(VENV)/.docs  ## build the documentation into docs/_build
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build
 
-bench: $(VENV)/.dev  ## run the benchmarks in their quick form
+bench: $(VENV)/.dev  ## run the benchmarks in their quick form, into build/benchmarks
 	for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/python benchmarks/$$name.py --quick || exit 1; done
 
 clean:

@@ -20,10 +20,7 @@ an old matplotlib, only for its plots; so it is installed apart, and looked for 
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import json
-import os
-import platform
 import resource
 import statistics
 import subprocess
@@ -217,12 +214,6 @@ def repeated(case: str, torus: Torus, limit: float, times: int) -> dict:
     return merged | {"ordered": torus.ordered}
 
 
-def version(package: str) -> str:
-    paths = [*sys.path, str(PEERS)]
-    found = next(iter(importlib.metadata.distributions(name=package, path=paths)), None)
-    return found.version if found else "not installed"
-
-
 def show(case: str, result: dict) -> None:
     if "failed" in result:
         print(f"{case:15} {result['states']:>9,} states: {result['failed']}", flush=True)
@@ -253,11 +244,17 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer sizes, once each")
     parser.add_argument("--case", choices=CASES, help=argparse.SUPPRESS)
     parser.add_argument("--torus", type=json.loads, help=argparse.SUPPRESS)
+    parser.add_argument("--out", type=Path, help="folder for the result")
     options = parser.parse_args()
     if options.case:
         print(json.dumps(CASES[options.case](Torus(*options.torus))))
         return
-    load = os.getloadavg()[0]  # of others, before it starts: well below 1 for timings to count
+    import torch  # not by the cases, whose memory is measured
+    from _result import BUILD, environment, save, version
+
+    # the load before it starts, of others, should be well below 1 for timings to count
+    where = environment(torch.device("cpu"), "scikit-network", "fast-pagerank")
+    where["versions"]["PyDTMC"] = version("PyDTMC", PEERS)
     results: dict[str, list[dict]] = {}
     for case, torus in plan(options.quick):
         once = options.quick or case in ("pydtmc", "scipy")
@@ -267,23 +264,15 @@ def main() -> None:
         show(case, found)
     top, ours, peer = results["kernel"][-1], results["augury"][0], results["pydtmc"][0]
     ratio = "none" if "failed" in peer else f"{peer['seconds'] / ours['seconds']:.0f}"
-    packages = ("numpy", "scipy", "torch", "PyDTMC", "scikit-network", "fast-pagerank")
     record = {
-        "command": "python benchmarks/chain.py" + (" --quick" if options.quick else ""),
+        "environment": where,
         "beta": BETA,
         "tol": TOL,
         "seed": SEED,
-        "cores": len(os.sched_getaffinity(0)),
-        "load": load,
-        "cpu": platform.processor() or platform.machine(),
-        "python": platform.python_version(),
-        "versions": {name: version(name) for name in packages},
         "pydtmc_ratio": ratio,
         "results": results,
     }
-    out = HERE / "results" / ("chain_quick.json" if options.quick else "chain.json")
-    out.parent.mkdir(exist_ok=True)
-    out.write_text(json.dumps(record, indent=2) + "\n")
+    save(options.out or BUILD, "chain", record)
     print(
         f"states={top['states']} seconds={top.get('best', float('nan')):.2f} "
         f"pydtmc_ratio={ratio} pydtmc_states={ours['states']} nonzeros={top.get('nonzeros', 0)} "

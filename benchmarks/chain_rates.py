@@ -10,17 +10,14 @@ alignment. No setting was tuned: three samples, and three equal starts for the f
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
-import json
 import time
-from pathlib import Path
 
 import torch
+from _result import add_out, environment, save
 
 import augury
 from augury.markov import learn_rates, nearest_chain
 
-RESULT = Path(__file__).resolve().parent / "results" / "chain_rates.json"
 CHAIN = "chain(rotation(15):1, flips:1)"
 EXAMPLES = 1000
 
@@ -28,8 +25,10 @@ EXAMPLES = 1000
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", nargs="?", default="mnist5k", help="an .npz with x_train, y_train")
-    data = augury.load(parser.parse_args().data)
-    rows = []
+    add_out(parser)
+    options = parser.parse_args()
+    data = augury.load(options.data)
+    rows, where = [], environment(torch.device("cpu"))
     for seed, start in ((0, 1.0), (1, 1.0), (2, 1.0), (0, 0.1), (0, 10.0)):
         sample = data.subsample(EXAMPLES, seed)
         x = sample.batch(torch.arange(len(sample)), torch.device("cpu"), torch.float32)
@@ -56,16 +55,14 @@ def main() -> None:
                 f"{flips:.2g}; {found.history[0]:.3f} → {found.value:.3f}",
                 flush=True,
             )
-    packages = ("numpy", "scipy", "torch")
     record = {
+        "environment": where,
         "data": data.name,
         "chain": CHAIN,
         "examples": EXAMPLES,
-        "versions": {name: importlib.metadata.version(name) for name in packages},
         "rows": rows,
     }
-    RESULT.parent.mkdir(exist_ok=True)
-    RESULT.write_text(json.dumps(record, indent=2) + "\n")
+    save(options.out, "chain_rates", record)
     worst = max(row["flips"] / row["rotation"] for row in rows)
     print(f"examples={EXAMPLES} fits={len(rows)} worst_ratio={worst:.2g}")
 

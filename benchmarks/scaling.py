@@ -9,7 +9,7 @@ slope of a line through the logarithms: 1 is linear. On a CPU, time is the proce
 thread, which other work on the machine changes little. On a GPU the solver factorises a matrix of
 features × features, which is faster at these sizes and grows with their square and cube.
 
-Writes scaling.json and scaling.svg (scaling_quick.* with --quick).
+`python benchmarks/pages.py` draws the committed result.
 """
 
 from __future__ import annotations
@@ -22,19 +22,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import torch
-from _networks import RESULTS, environment, save
+from _result import add_out, environment, save
+from matplotlib.figure import Figure
 
 from augury._base.devices import resolve_device
 from augury.features import FourierFeatures
 from augury.kernel import AugmentedKernelClassifier
 from augury_paper.images import Library, default_folder
 from augury_paper.settings import QUICK
-from augury_paper.table1.tasks import now as wall_clock
+from augury_paper.sgd import now as wall_clock
 
-mpl.use("Agg")
 ROUNDS = 3
 MEMORY = 4.0  # GiB
 PIXELS = ((1, 28, 28), (3, 32, 32), (3, 64, 64), (3, 96, 96))
@@ -63,7 +62,7 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--data", default=str(default_folder()), help="the folder with MNIST")
     parser.add_argument("--quick", action="store_true", help="a small form, in under a minute")
-    parser.add_argument("--out", default=str(RESULTS), help="the folder for JSON and figure")
+    add_out(parser)
     options = parser.parse_args()
     device = resolve_device(options.device)
     if device.type == "cpu":
@@ -83,10 +82,8 @@ def main() -> None:
         lambda d: fit_seconds(x[:count], y[:count], d, device),
     )
     result["structured"] = structured(device, 256 if options.quick else 2048)
-    name = "scaling_quick" if options.quick else "scaling"
-    folder = Path(options.out)
-    print(f"wrote {save(folder, f'{name}.json', result)}")
-    draw(result, folder / f"{name}.svg", (count, features))
+    result["fixed"] = {"examples": count, "features": features}
+    save(options.out, "scaling", result)
     ratios = [row["dense_seconds"] / row["structured_seconds"] for row in result["structured"][1:]]
     print(
         f"examples_exponent={result['examples']['exponent']:.2f} "
@@ -165,12 +162,14 @@ def structured(device: torch.device, batch: int, features: int = 20_000) -> list
     return rows
 
 
-def draw(result: dict[str, Any], path: Path, fixed: tuple[int, int]) -> None:
+def draw(result: dict[str, Any]) -> Figure:
     """Draw the three measurements, each on logarithmic axes."""
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained")
-    titles = (f"examples, {fixed[1]:,} features", f"features, {fixed[0]:,} examples")
+    figure = Figure(figsize=(12, 3.6), layout="constrained")
+    axes, fixed = figure.subplots(1, 3), result["fixed"]
+    titles = (
+        f"examples, {fixed['features']:,} features",
+        f"features, {fixed['examples']:,} examples",
+    )
     for axis, name, title in zip(axes, ("examples", "features"), titles, strict=False):
         sizes = [row["size"] for row in result[name]["rows"]]
         times = [statistics.median(row["seconds"]) for row in result[name]["rows"]]
@@ -185,9 +184,7 @@ def draw(result: dict[str, Any], path: Path, fixed: tuple[int, int]) -> None:
     for axis in axes:
         axis.legend()
         axis.grid(alpha=0.3)
-    mpl.rcParams["svg.hashsalt"] = "augury"  # the same drawing every time
-    figure.savefig(path, metadata={"Date": None})
-    print(f"wrote {path}")
+    return figure
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Sphinx settings."""
+"""Sphinx settings. Figures that derive from committed results are drawn before each build."""
+
+import sys
+from pathlib import Path
 
 project = "augury"
 author = "the augury developers"
@@ -12,3 +15,14 @@ exclude_patterns = ["_build"]
 autodoc_typehints = "description"
 autodoc_member_order = "bysource"
 napoleon_numpy_docstring = True
+
+
+def setup(app):
+    app.connect("builder-inited", draw_figures)
+
+
+def draw_figures(app):
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
+    import pages
+
+    pages.draw()

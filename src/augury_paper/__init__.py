@@ -1,6 +1,6 @@
 """The paper, reproduced: its table and figures from this implementation, beside its numbers."""
 
-from augury_paper.run import WHATS, Outcome, make_page, reproduce
+from augury_paper.run import EXPERIMENTS, Outcome, make_page, reproduce
 from augury_paper.settings import PAPER, QUICK, Settings
 
-__all__ = ["PAPER", "QUICK", "WHATS", "Outcome", "Settings", "make_page", "reproduce"]
+__all__ = ["EXPERIMENTS", "PAPER", "QUICK", "Outcome", "Settings", "make_page", "reproduce"]

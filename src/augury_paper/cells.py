@@ -1,4 +1,4 @@
-"""Cells: the pieces of an experiment, each computed once and kept as a file."""
+"""Cells: the parts of an experiment, each computed once and kept as a file."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ class Bench:
 
 @dataclass(frozen=True)
 class Cell:
-    """A piece of an experiment that is computed in one go: all that can train together.
+    """A part of an experiment that is computed in one go: all that can train together.
 
     Attributes
     ----------
-    what
+    experiment
         The experiment: ``"table1"``.
     name
         Its own name there, fit for a file: ``"mnist-traditional"``.
     dataset
-        What it needs; a cell whose data are missing is passed over, and said.
+        The data set it needs; a cell whose data are missing is skipped with a message.
     setting
         Everything that its numbers depend on, as JSON: a change computes it again.
     run
-        Gives its numbers as JSON, lists with one entry a trial; the same every time but for what
-        lies under keys that contain ``"seconds"``.
+        Returns its numbers as JSON, lists with one entry per trial; the same every time except
+        under keys that contain ``"seconds"``.
     """
 
-    what: str
+    experiment: str
     name: str
     dataset: str
     setting: dict[str, Any]

@@ -1,10 +1,13 @@
-"""How claims are judged and their numbers said: the rules, in one place."""
+"""The rules by which claims are judged and their numbers written, in one place."""
 
 from __future__ import annotations
 
+import base64
 import math
 import statistics
+import zlib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,13 +39,46 @@ def graded(value: float, claimed: float, least: float, error: float = 0.0) -> Ve
     return "could not be checked" if value + 2 * error >= claimed else "does not hold"
 
 
-def unchecked(words: str, paper: str, why: str = "not computed") -> Claim:
-    """Give a claim that could not be checked, with the reason in place of a number."""
-    return Claim(words, paper, why, "could not be checked")
+def unchecked(words: str, paper: str, why: str = "not computed", *, own: bool = False) -> Claim:
+    """Return a claim that could not be checked, with the reason in place of a number."""
+    return Claim(words, paper, why, "could not be checked", own)
+
+
+def packed(counts: np.ndarray) -> str:
+    """Write how many trials classified each test image right, as compressed text."""
+    return base64.b64encode(zlib.compress(counts.astype(np.uint8).tobytes(), 9)).decode()
+
+
+def unpacked(text: str) -> np.ndarray:
+    """Read what `packed` wrote: one number for each test image."""
+    return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=np.uint8).astype(float)
+
+
+def gain_error(these: dict[str, Any], those: dict[str, Any], tests: int) -> float:
+    """Return the standard error of a difference of accuracies, over trials and test images.
+
+    Where it is known which images were classified right (``"right"``), the two accuracies are
+    compared image by image; else their binomial errors are added, which is too much for two
+    classifiers of the same images.
+
+    Parameters
+    ----------
+    these, those
+        Results with ``"accuracy"`` by trial.
+    tests
+        The number of test images.
+    """
+    a, b = (np.asarray(part["accuracy"], float) for part in (these, those))
+    over_trials = standard_error(a - b)
+    if "right" in these and "right" in those:
+        apart = (unpacked(these["right"]) - unpacked(those["right"])) / len(a)
+        return math.hypot(over_trials, float(apart.std()) / math.sqrt(len(apart)))
+    binomial = sum(p * (1 - p) / tests for p in (a.mean(), b.mean()))
+    return math.hypot(over_trials, math.sqrt(binomial))
 
 
 def share_of(part: ArrayLike, whole: ArrayLike) -> tuple[float, float]:
-    """Give the ratio of two means over the same trials, and its standard error.
+    """Return the ratio of two means over the same trials, and its standard error.
 
     The error comes from leaving trials out in turn; it is 0 for one trial.
     """
@@ -56,13 +92,13 @@ def share_of(part: ArrayLike, whole: ArrayLike) -> tuple[float, float]:
 
 
 def spread(values: ArrayLike) -> np.ndarray:
-    """Give the standard deviation over trials, the first axis; 0 for one trial."""
+    """Return the standard deviation over trials, the first axis; 0 for one trial."""
     found = np.asarray(values, float)
     return found.std(0, ddof=1) if len(found) > 1 else np.zeros(found.shape[1:])
 
 
 def standard_error(values: Sequence[float]) -> float:
-    """Give the standard error of a mean over trials; 0 for one trial."""
+    """Return the standard error of a mean over trials; 0 for one trial."""
     return float(spread(values)) / math.sqrt(len(values))
 
 

@@ -86,7 +86,7 @@ def download(name: str, folder: Path, tick: Tick = lambda done, total, now: None
 
 
 def fetch(remote: Remote, tick: Tick = lambda done, total, now: None) -> bytes:
-    """Give the bytes of a remote file from the first address that gives the right ones."""
+    """Return the bytes of a remote file from the first address that gives the right ones."""
     reasons = []
     for address in remote.addresses:
         host = address.split("/")[2]

@@ -52,7 +52,7 @@ ERRATA = (
     ),
     Difference(
         7,
-        "layers",
+        "averaging",
         "Layer 3 of the averaging figure",
         "The authors' code used the formula of a linear head there, where it does not hold, so "
         "their points at layer 3 are in doubt. Here every layer uses the general formula. Their "
@@ -76,6 +76,6 @@ ERRATA = (
 )
 
 
-def differences(what: str) -> tuple[str, ...]:
-    """Give the differences that belong to an experiment, each with its title."""
-    return tuple(f"{d.title}. {d.words}" for d in ERRATA if d.what == what)
+def differences(experiment: str) -> tuple[str, ...]:
+    """Return the differences that belong to an experiment, each with its title."""
+    return tuple(f"{d.title}. {d.words}" for d in ERRATA if d.experiment == experiment)

@@ -40,7 +40,7 @@ _HELP = {
 
 
 def default_folder() -> Path:
-    """Give the folder where data are kept unless another is named."""
+    """Return the folder where data are kept unless another is named."""
     cache = os.environ.get("XDG_CACHE_HOME")
     return (Path(cache) if cache else Path.home() / ".cache") / "augury"
 
@@ -76,7 +76,7 @@ class Library:
         return f"{name} was not found in {self.folder}: {_HELP[name]}"
 
     def images(self, name: str) -> Images:
-        """Give a data set, with as many examples as the settings ask for."""
+        """Return a data set, with as many examples as the settings ask for."""
         if name not in self._read:
             if reason := self.missing(name):
                 raise AuguryError(reason)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 
 def largest(x: Tensor) -> Tensor:
-    """Give the largest along the last axis but one, which has four: ``(…, 4, k)`` to ``(…, k)``.
+    """Return the largest along the last axis but one, which has four: ``(…, 4, k)`` to ``(…, k)``.
 
     On a CUDA device with Triton it can be differentiated once, backwards over forwards too.
     """
@@ -82,7 +82,7 @@ def _run(name: str, four: Tensor, one: Tensor, which: Tensor) -> None:
 
 @functools.cache
 def _kernels() -> dict[str, Any] | None:
-    """Give the kernels, where there is Triton."""
+    """Return the kernels, where there is Triton."""
     try:
         from augury_paper import largest_triton
     except ImportError:

@@ -2,6 +2,12 @@
 
 A GPU is idle with one LeNet. Members of `LeNets` see the same images in the same order and share
 no weight, so that training them on the sum of their losses is training each on its own.
+
+The trials of `augury rank` train other networks together, in `forecasting.training.grouped`; the
+dense layers of `LeNets` come from there. Its convolutions are its own, for three reasons: members
+see the same images, so that the first convolution is one for all and is not repeated; layers keep
+examples as rows, so that `augury.Averaging` can cut them; and a convolution in groups of six
+channels leaves a GPU's tensor cores idle, where dense products use them.
 """
 
 from __future__ import annotations
@@ -51,6 +57,19 @@ def lenet(channels: int = 1, side: int = 28, classes: int = 10) -> nn.Sequential
             relu4=nn.ReLU(),
             fc3=nn.Linear(84, classes),
         )
+    )
+
+
+def multiply_adds(channels: int = 1, side: int = 28, classes: int = 10) -> tuple[int, ...]:
+    """Return the multiply-adds of LeNet's five layers for one image."""
+    half = side // 2 - 4
+    end = half // 2
+    return (
+        side * side * 6 * channels * 25,
+        half * half * 16 * 6 * 25,
+        16 * end * end * 120,
+        120 * 84,
+        84 * classes,
     )
 
 
@@ -174,7 +193,7 @@ class _Convolutions(nn.Module):
 
 
 def dense_convolution(weight: Tensor, side: int) -> Tensor:
-    """Give convolutions as matrices ``(members, side² · inputs, 4 · outputs · e²)``.
+    """Return convolutions as matrices ``(members, side² · inputs, 4 · outputs · e²)``.
 
     Inputs are ordered by row, column and channel; outputs by place in the square of four that is
     pooled, channel, and row and column of the square, of which there are e = (side − k + 1)/2.

@@ -51,13 +51,14 @@ def to_html(
     results
         All numbers, which the page holds and offers to save.
     """
-    verdicts = [claim.verdict for section in sections for claim in section.claims]
+    verdicts = [c.verdict for section in sections for c in section.claims if not c.own]
     return render_page(
         "reproduction.html",
         json.dumps(_plain(results)),
+        package="augury_paper",
         title="A kernel theory of data augmentation, reproduced",
         file_name="reproduction.json",
-        lead=lead(verdicts),
+        lead=lead(sections),
         caution=_caution(facts),
         tally={verdict: verdicts.count(verdict) for verdict in VERDICTS},
         tallies=[_tally(section) for section in sections],
@@ -71,20 +72,36 @@ def to_html(
     )
 
 
-def lead(verdicts: Sequence[str]) -> str:
-    """Say in one sentence how many of the claims hold."""
-    if not verdicts:
-        return "No claim was looked at."
+def lead(sections: Sequence[Section]) -> str:
+    """Say in a sentence or two how many of the paper's claims hold, and of our own."""
+    claims = [claim for section in sections for claim in section.claims]
+    if not claims:
+        return "No claim was checked."
+    paper = [claim.verdict for claim in claims if not claim.own]
+    own = [claim.verdict for claim in claims if claim.own]
+    sentences = []
+    if paper:
+        claim = "claim" if len(paper) == 1 else "claims"
+        sentences.append(f"Of the paper's {len(paper)} {claim}, {_counted(paper)}.")
+    if own:
+        sentences.append(
+            f"Of {count(len(own), 'check')} of our own, by other methods or measures, "
+            f"{_counted(own)}."
+        )
+    return " ".join(sentences)
+
+
+def _counted(verdicts: Sequence[str]) -> str:
     parts = []
     for verdict, one, many in zip(VERDICTS, _SAID, _SAID_MANY, strict=True):
         number = verdicts.count(verdict)
         if number:
             parts.append(f"{number} {one if number == 1 else many}")
-    return f"Of {count(len(verdicts), 'claim')}, {listed(parts, 4)}."
+    return listed(parts, 4)
 
 
 def _tally(section: Section) -> tuple[Section, list[int]]:
-    found = [claim.verdict for claim in section.claims]
+    found = [claim.verdict for claim in section.claims if not claim.own]
     return section, [found.count(verdict) for verdict in VERDICTS]
 
 
@@ -100,12 +117,12 @@ def _caution(facts: Facts) -> str:
 def _facts(facts: Facts) -> list[tuple[str, str]]:
     names = {
         "trials": "Trials",
-        "features": "Fourier features",
-        "rate": "Learning rate",
+        "n_components": "Fourier features",
+        "learning_rate": "Learning rate",
         "momentum": "Momentum",
-        "batch": "Batch",
+        "batch_size": "Batch size",
         "epochs": "Epochs",
-        "versions": "Versions of each image",
+        "n_views": "Views of each image",
         "examples": "Training images",
         "tests": "Test images",
     }
@@ -121,7 +138,7 @@ def _facts(facts: Facts) -> list[tuple[str, str]]:
 
 
 def _plain(value: Any) -> Any:
-    """Give the same values with None for what JSON has no number for."""
+    """Return the same values with None for what JSON has no number for."""
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import importlib
 import json
-import platform
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -23,13 +22,14 @@ from augury_paper.cells import Bench, Cell
 from augury_paper.download import REMOTES, download
 from augury_paper.errata import ERRATA
 from augury_paper.images import Library, default_folder
+from augury_paper.machine import commit, machine
 from augury_paper.page import Facts, to_html
 from augury_paper.section import Section
 from augury_paper.settings import PAPER, Settings
 from augury_paper.store import Store
 
-WHATS = ("table1", "approximation", "alignment", "layers", "invariance", "chain")
-"""The experiments, in the order of the page; each is the module of that name."""
+EXPERIMENTS = ("table1", "approximation", "alignment", "averaging", "invariance", "chain")
+"""The experiments, in the order of the page; each is a module of this package."""
 
 
 class Experiment(Protocol):
@@ -51,22 +51,23 @@ class Outcome:
 
 
 def reproduce(
-    whats: Sequence[str] = WHATS,
+    experiments: Sequence[str] = EXPERIMENTS,
     *,
     out: Path,
     settings: Settings = PAPER,
     data: Path | None = None,
     device: str = "auto",
     fetch: bool = False,
+    only: str = "",
     progress: Callable[[int, int, str], None] = lambda done, total, now: None,
     say: Callable[[str], None] = lambda line: None,
 ) -> Outcome:
-    """Compute what is not yet known of the paper's experiments, and write ``OUT/page.html``.
+    """Compute the cells of the paper's experiments that are missing, and write ``OUT/page.html``.
 
     Parameters
     ----------
-    whats
-        Which experiments, of `WHATS`.
+    experiments
+        Which experiments, of `EXPERIMENTS`.
     out
         A folder: finished cells are kept in ``cells/``, all numbers in ``results.json``. A run
         that was stopped goes on where it was when it is started again with the same folder.
@@ -78,13 +79,16 @@ def reproduce(
         ``"auto"``, ``"cpu"`` or ``"cuda"``.
     fetch
         Download the data sets that are missing.
+    only
+        Compute only the cells whose name contains this.
     progress
         Called with (done, total, what is being done), in thousandths of a cell.
     say
         Called with lines that a person should read: what is missing, what failed.
     """
-    if unknown := [what for what in whats if what not in WHATS]:
-        raise AuguryError(f"there is no experiment {unknown[0]!r}; choose from {', '.join(WHATS)}")
+    if unknown := [name for name in experiments if name not in EXPERIMENTS]:
+        known = ", ".join(EXPERIMENTS)
+        raise AuguryError(f"there is no experiment {unknown[0]!r}; choose from {known}")
     where = resolve_device(device)
     folder = default_folder() if data is None else Path(data).expanduser()
     library, store = Library(folder, settings), Store(Path(out) / "cells")
@@ -95,21 +99,25 @@ def reproduce(
         raise AuguryError(f"cannot make the folder {store.folder}: {error.strerror}") from None
     if fetch:
         _fetch(settings.datasets, library, progress, say)
-    planned = {what: _experiment(what).cells(settings) for what in WHATS if what in whats}
+    chosen = [name for name in EXPERIMENTS if name in experiments]
+    planned = {
+        name: [cell for cell in _experiment(name).cells(settings) if only in cell.name]
+        for name in chosen
+    }
     todo = _todo(planned, library, store, outcome, say)
     total = 1000 * sum(len(cells) for cells in todo.values())
     progress(0, total, "")
-    for what in planned:
-        for cell in todo[what]:
+    for name in planned:
+        for cell in todo[name]:
             done = 1000 * (outcome.computed + len(outcome.failed))
 
             def tick(share: float, words: str, cell: Cell = cell, done: int = done) -> None:
                 at = done + int(1000 * min(max(share, 0.0), 1.0))
-                progress(at, total, f"{cell.what} {cell.name}: {words}")
+                progress(at, total, f"{cell.experiment} {cell.name}: {words}")
 
             tick(0.0, "begins")
             _compute(cell, Bench(where, library.images, tick), library, store, outcome, say)
-        _publish(whats, Path(out), settings, library, store)
+        _publish(experiments, Path(out), settings, library, store)
     progress(total, total, "done")
     return outcome
 
@@ -137,8 +145,8 @@ def _todo(
     say: Callable[[str], None],
 ) -> dict[str, list[Cell]]:
     """Leave out cells that are finished, and those whose data are missing, which is said."""
-    todo: dict[str, list[Cell]] = {what: [] for what in planned}
-    for what, cells in planned.items():
+    todo: dict[str, list[Cell]] = {name: [] for name in planned}
+    for name, cells in planned.items():
         for cell in cells:
             if _kept(cell, library, store) is not None:
                 outcome.kept += 1
@@ -147,12 +155,12 @@ def _todo(
                     outcome.missing.append(reason)
                     say(reason)
             else:
-                todo[what].append(cell)
+                todo[name].append(cell)
     return todo
 
 
 def _kept(cell: Cell, library: Library, store: Store) -> dict[str, Any] | None:
-    """Give the record of a cell that was computed on the data as they are now."""
+    """Return the record of a cell that was computed on the data as they are now."""
     source = library.source(cell.dataset)
     if not store.path(cell, source).exists():
         return None  # so that nothing is read for nothing
@@ -175,13 +183,13 @@ def _compute(
             result = cell.run(bench)
     except Exception as error:  # whatever an experiment may raise: the others go on
         words = " ".join(str(error).split())[:200] or type(error).__name__
-        line = f"{cell.what} {cell.name} failed: {words}"
+        line = f"{cell.experiment} {cell.name} failed: {words}"
         outcome.failed.append(line)
         say(line)
         return
     finally:
         for words in dict.fromkeys(" ".join(str(each.message).split()) for each in warned):
-            say(f"{cell.what} {cell.name}: {words}")
+            say(f"{cell.experiment} {cell.name}: {words}")
         gc.collect()
         if bench.device.type == "cuda":
             torch.cuda.empty_cache()
@@ -189,22 +197,15 @@ def _compute(
         "seconds": round(time.perf_counter() - started, 3),
         "machine": machine(bench.device),
         "augury": augury.__version__,
+        "commit": commit(),
     }
     data = library.fingerprint(cell.dataset)
     store.write(cell, library.source(cell.dataset), data, result, about)
     outcome.computed += 1
 
 
-def machine(device: torch.device) -> str:
-    """Say on what numbers are computed."""
-    name = platform.machine()
-    if device.type == "cuda":
-        name = torch.cuda.get_device_name(device)
-    return f"{name}, {device.type}, torch {torch.__version__.split('+')[0]}"
-
-
 def _publish(
-    whats: Sequence[str], out: Path, settings: Settings, library: Library, store: Store
+    experiments: Sequence[str], out: Path, settings: Settings, library: Library, store: Store
 ) -> None:
     """Write results and page from what the store holds, of all data sets and experiments.
 
@@ -213,21 +214,21 @@ def _publish(
     every = replace(settings, datasets=PAPER.datasets)
     records: list[dict[str, Any]] = []
     shown = []
-    for what in WHATS:
+    for name in EXPERIMENTS:
         found = [
             record
-            for cell in _experiment(what).cells(every)
+            for cell in _experiment(name).cells(every)
             if (record := _kept(cell, library, store)) is not None
         ]
-        if found or what in whats:
-            shown.append(what)
+        if found or name in experiments:
+            shown.append(name)
         records += found
     seconds: dict[str, float] = {}
     for record in records:
         seconds[record["dataset"]] = seconds.get(record["dataset"], 0.0) + record["seconds"]
     results = {
         "settings": asdict(every),
-        "whats": shown,
+        "experiments": shown,
         "seconds": {name: round(value, 1) for name, value in seconds.items()},
         "cells": records,
     }
@@ -239,20 +240,20 @@ def sections(results: dict[str, Any]) -> list[Section]:
     """Turn the numbers of ``results.json`` into what the page shows."""
     settings = settings_of(results)
     return [
-        _experiment(what).section(
+        _experiment(name).section(
             {
                 r["name"]: {**r["result"], "machine": r["machine"]}
                 for r in results["cells"]
-                if r["what"] == what
+                if r["experiment"] == name
             },
             settings,
         )
-        for what in results["whats"]
+        for name in results["experiments"]
     ]
 
 
 def settings_of(results: dict[str, Any]) -> Settings:
-    """Give the settings that results were computed with."""
+    """Return the settings that results were computed with."""
     return Settings(**{**results["settings"], "datasets": tuple(results["settings"]["datasets"])})
 
 
@@ -271,5 +272,5 @@ def make_page(results: dict[str, Any]) -> str:
     return to_html(sections(results), facts, ERRATA, results)
 
 
-def _experiment(what: str) -> Experiment:
-    return importlib.import_module(f"augury_paper.{what}")  # type: ignore[return-value]  # modules fit the protocol
+def _experiment(name: str) -> Experiment:
+    return importlib.import_module(f"augury_paper.{name}")  # type: ignore[return-value]  # modules fit the protocol

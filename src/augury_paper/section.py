@@ -10,12 +10,17 @@ Verdict = Literal["holds", "holds weaker", "does not hold", "could not be checke
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim of the paper: in words, its number, ours with its spread, and the verdict."""
+    """One claim: in words, the paper's number, ours with its spread, and the verdict.
+
+    `own` marks a claim that the paper does not make: one of its claims, checked by a method or a
+    measure of ours.
+    """
 
     words: str
     paper: str
     ours: str
     verdict: Verdict
+    own: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,7 @@ class Table:
 class Section:
     """One part of the paper: what it claims, what was measured, and where we differ on purpose."""
 
-    what: str
+    experiment: str
     title: str
     words: str
     claims: tuple[Claim, ...] = ()
@@ -70,6 +75,6 @@ class Difference:
     """A place where we differ on purpose: its number, its experiment, a title and the reason."""
 
     number: int
-    what: str
+    experiment: str
     title: str
     words: str

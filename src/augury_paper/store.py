@@ -15,7 +15,7 @@ from augury_paper.cells import Cell
 
 @dataclass(frozen=True)
 class Store:
-    """A folder of finished cells, ``WHAT/NAME-HASH.json``.
+    """A folder of finished cells, ``EXPERIMENT/NAME-HASH.json``.
 
     The hash is of the cell's setting and of the data's source: a cell is not read back for other
     ones, nor for other data of the same name. On what machine it was computed is kept in it, and
@@ -28,10 +28,10 @@ class Store:
         """Say where a cell is kept."""
         key = json.dumps([cell.dataset, source, cell.setting], sort_keys=True)
         digest = hashlib.sha256(key.encode()).hexdigest()[:12]
-        return self.folder / cell.what / f"{cell.name}-{digest}.json"
+        return self.folder / cell.experiment / f"{cell.name}-{digest}.json"
 
     def read(self, cell: Cell, source: str, data: str) -> dict[str, Any] | None:
-        """Give the record of a finished cell; None where there is none that can be read.
+        """Return the record of a finished cell; None where there is none that can be read.
 
         Parameters
         ----------
@@ -63,7 +63,7 @@ class Store:
         except OSError as error:
             raise AuguryError(f"cannot make the folder {path.parent}: {error.strerror}") from None
         record = {
-            "what": cell.what,
+            "experiment": cell.experiment,
             "name": cell.name,
             "dataset": cell.dataset,
             "source": source,

@@ -20,7 +20,7 @@ from augury_paper.section import Claim, Section
 from augury_paper.settings import Settings
 from augury_paper.store import Store
 
-TINY = replace(QUICK, trials=2, features=20, epochs=1, examples=60, tests=40)
+TINY = replace(QUICK, trials=2, n_components=20, epochs=1, examples=60, tests=40)
 
 
 def _cell(name: str = "a", work: Any = None, dataset: str = "digits", **setting: Any) -> Cell:
@@ -42,8 +42,8 @@ def experiment(monkeypatch: pytest.MonkeyPatch) -> types.SimpleNamespace:
 
     module.cells = lambda settings: module.list
     module.section = section
-    monkeypatch.setattr(run, "WHATS", ("chain",))
-    monkeypatch.setattr(run, "_experiment", lambda what: module)
+    monkeypatch.setattr(run, "EXPERIMENTS", ("chain",))
+    monkeypatch.setattr(run, "_experiment", lambda name: module)
     return module
 
 
@@ -221,8 +221,8 @@ def test_a_warning_is_a_line_and_said_once(
 
 
 def _paths(settings: Settings) -> dict[str, Path]:
-    cells = [cell for what in run.WHATS for cell in run._experiment(what).cells(settings)]
-    return {f"{c.what}/{c.name}": Store(Path()).path(c, c.dataset) for c in cells}
+    cells = [cell for name in run.EXPERIMENTS for cell in run._experiment(name).cells(settings)]
+    return {f"{c.experiment}/{c.name}": Store(Path()).path(c, c.dataset) for c in cells}
 
 
 @pytest.mark.parametrize("change", [{"examples": 2000}, {"tests": 300}])
@@ -232,7 +232,7 @@ def test_no_cell_is_kept_when_the_data_change(change: dict[str, int]) -> None:
 
 
 def test_cells_that_a_setting_does_not_concern_are_kept() -> None:
-    before, after = _paths(QUICK), _paths(replace(QUICK, rate=0.02))
+    before, after = _paths(QUICK), _paths(replace(QUICK, learning_rate=0.02))
     same = {name for name in before if before[name] == after[name]}
     assert {"chain/theory", "table1/mnist-none-closed", "alignment/mnist-trial"} <= same
-    assert not {"table1/mnist-none-descent", "layers/mnist-first"} & same
+    assert not {"table1/mnist-none-descent", "averaging/mnist-first"} & same

@@ -16,13 +16,16 @@ from augury.features import FourierFeatures
 from augury.statistics import group_of
 from augury_paper import PAPER, QUICK, alignment
 from augury_paper.alignment.experiment import transformations
-from augury_paper.alignment.models import Versions, frequencies, train_heads, train_lenets
+from augury_paper.alignment.models import frequencies, train_heads, train_lenets
 from augury_paper.cells import Bench, Images
 from augury_paper.networks import lenet, seeded
-from augury_paper.recorded import orders
+from augury_paper.sgd import batch_order
+from augury_paper.views import FreshViews
 
 CPU = torch.device("cpu")
-TINY = replace(QUICK, trials=2, features=12, batch=16, epochs=2, versions=2, rate=0.05)
+TINY = replace(
+    QUICK, trials=2, n_components=12, batch_size=16, epochs=2, n_views=2, learning_rate=0.05
+)
 
 
 def _images(side: int = 28) -> Images:
@@ -43,19 +46,21 @@ def test_heads_train_as_each_would_alone() -> None:
     omega = frequencies((1, 8, 8), gamma, TINY, CPU)
     found = train_heads(images, identity(), omega, TINY, CPU, _silent)
     for trial, accuracy in enumerate(found):
-        phi = FourierFeatures(TINY.features, gamma=gamma, seed=trial).fit(torch.zeros(1, 1, 8, 8))
+        phi = FourierFeatures(TINY.n_components, gamma=gamma, seed=trial).fit(
+            torch.zeros(1, 1, 8, 8)
+        )
 
         def features(data: Any, phi: Any = phi) -> torch.Tensor:
             x = data.batch(torch.arange(len(data)), CPU, torch.float32)
             return phi(x) * TINY.size
 
-        head = torch.nn.Linear(TINY.features, 3)
+        head = torch.nn.Linear(TINY.n_components, 3)
         torch.nn.init.zeros_(head.weight)
         torch.nn.init.zeros_(head.bias)
-        descent = torch.optim.SGD(head.parameters(), TINY.rate, momentum=TINY.momentum)
+        descent = torch.optim.SGD(head.parameters(), TINY.learning_rate, momentum=TINY.momentum)
         generator, x = torch.Generator().manual_seed(trial), features(images.train)
         for _ in range(TINY.epochs):
-            for rows in torch.randperm(36, generator=generator).split(TINY.batch):
+            for rows in torch.randperm(36, generator=generator).split(TINY.batch_size):
                 descent.zero_grad()
                 F.cross_entropy(head(x[rows]), images.train.y[rows]).backward()
                 descent.step()
@@ -79,7 +84,7 @@ def test_every_cell_gives_a_number_a_transformation() -> None:
 
     x, y = images.train.x.float() / 255, F.one_hot(images.train.y, 3).double()
     scores = found["mnist-alignment"]
-    phi = FourierFeatures(settings.features, gamma=scores["gamma"], seed=0).fit(x[:1])
+    phi = FourierFeatures(settings.n_components, gamma=scores["gamma"], seed=0).fit(x[:1])
     psi = phi(x).double()
 
     def aligned(rows: torch.Tensor) -> float:
@@ -98,26 +103,26 @@ def test_lenets_train_as_each_would_alone() -> None:
     images = _images()
     tiny = replace(TINY, epochs=1)
     found = train_lenets(images, rotation(15), tiny, CPU, _silent)
-    versions = Versions(images.train, rotation(15), CPU)
-    versions.renew()
+    views = FreshViews(images.train, rotation(15), CPU)
+    views.renew(0)
     for trial, accuracy in enumerate(found):
         net = seeded(lambda: lenet(1, 28, 3), trial)
-        descent = torch.optim.SGD(net.parameters(), tiny.rate, momentum=tiny.momentum)
-        for rows in orders(36, tiny.batch, 1, 0, CPU):
+        descent = torch.optim.SGD(net.parameters(), tiny.learning_rate, momentum=tiny.momentum)
+        for rows in batch_order(36, tiny.batch_size, 1, 0, CPU):
             descent.zero_grad()
-            F.cross_entropy(net(versions[rows]), images.train.y[rows]).backward()
+            F.cross_entropy(net(views[rows]), images.train.y[rows]).backward()
             descent.step()
         x = images.test.batch(torch.arange(24), CPU, torch.float32)
         assert accuracy == (net(x).argmax(1) == images.test.y).double().mean().item()
 
 
-def test_versions_are_new_in_each_epoch_and_the_same_again() -> None:
+def test_views_are_new_in_each_epoch_and_the_same_again() -> None:
     data = _images().train
-    one, other = (Versions(data, rotation(15), CPU) for _ in range(2))
-    one.renew()
+    one, other = (FreshViews(data, rotation(15), CPU) for _ in range(2))
+    one.renew(0)
     first = one.x.clone()
-    one.renew()
-    other.renew()
+    one.renew(1)
+    other.renew(0)
     assert torch.equal(first, other.x)
     assert not torch.equal(first, one.x)
 

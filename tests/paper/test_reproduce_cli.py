@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import augury_paper
-from augury_paper import PAPER, QUICK, WHATS, Outcome
+from augury_paper import EXPERIMENTS, PAPER, QUICK, Outcome
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -25,8 +25,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Stand in for the work, and see what it was asked for; `outcome` is what comes of it."""
     seen: dict[str, Any] = {"outcome": Outcome(Path("o/page.html"), computed=2, kept=3)}
 
-    def stand_in(whats: Any, **options: Any) -> Outcome:
-        seen.update(options, whats=whats)
+    def stand_in(experiments: Any, **options: Any) -> Outcome:
+        seen.update(options, experiments=experiments)
         if isinstance(seen["outcome"], BaseException):
             raise seen["outcome"]
         return seen["outcome"]
@@ -40,8 +40,8 @@ def test_all_experiments_at_the_papers_settings_unless_told(
 ) -> None:
     code, out, err = run()
     assert (code, err) == (0, "")
-    assert out == f"2 cells computed, 3 kept from before\nwrote {Path('o/page.html')}\n"
-    assert tuple(asked["whats"]) == WHATS
+    assert out == f"2 cells computed, 3 already there\nwrote {Path('o/page.html')}\n"
+    assert tuple(asked["experiments"]) == EXPERIMENTS
     assert asked["settings"] == PAPER
     assert asked["out"] == Path("reproduction")
 
@@ -59,9 +59,9 @@ def test_options_become_settings(run: Run, asked: dict[str, Any]) -> None:
         "--out",
         "x",
     )
-    assert tuple(asked["whats"]) == ("chain", "table1")
+    assert tuple(asked["experiments"]) == ("chain", "table1")
     assert asked["settings"].trials == 3
-    assert asked["settings"].features == QUICK.features
+    assert asked["settings"].n_components == QUICK.n_components
     assert asked["settings"].datasets == ("mnist",)
     assert asked["fetch"] is True
     assert asked["out"] == Path("x")
@@ -73,7 +73,7 @@ def test_options_become_settings(run: Run, asked: dict[str, Any]) -> None:
         (("table2",), "there is no experiment 'table2'; choose from table1, approximation,"),
         (("--dataset", "imagenet"), "there is no data set 'imagenet'; choose from mnist, cifar10,"),
         (("--trials", "0"), "--trials must be 1 or more, not 0"),
-        (("--data", "nowhere"), "--data nowhere: there is no such folder; make it or give another"),
+        (("--data", "nowhere"), "--data nowhere is not a directory; create it or name another"),
         (("--device", "tpu"), "no device is called 'tpu'; use auto, cpu or cuda"),
     ],
 )
@@ -89,13 +89,11 @@ def test_a_failed_cell_ends_in_a_failure(run: Run, asked: dict[str, Any]) -> Non
     code, out, err = run()
     assert code == 2
     assert "wrote page.html" in out
-    assert "error: 1 of the cells failed, as said above; the same command tries them again" in err
+    assert "error: 1 cells failed, see above; run the same command to try them again" in err
 
 
 def test_an_interrupt_says_how_to_go_on(run: Run, asked: dict[str, Any]) -> None:
     asked["outcome"] = KeyboardInterrupt()
     code, _, err = run("--out", "here")
     assert code == 130
-    assert err == (
-        "interrupted: finished cells are kept in here; the same command goes on from there\n"
-    )
+    assert err == ("interrupted: finished cells are kept in here; run the same command to resume\n")

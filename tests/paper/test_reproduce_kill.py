@@ -10,10 +10,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from augury_paper import make_page
 
-# Tiny, and on the embedded digits alone, so that it runs anywhere in seconds; all experiments are
-# killed by benchmarks/reproduce_kill.py.
+# Tiny, and on the embedded digits alone, so that it runs anywhere in seconds.
 SCRIPT = """
 import sys
 from dataclasses import replace
@@ -32,7 +33,7 @@ sys.exit(len(outcome.failed))
 
 
 def timeless(value: Any) -> Any:
-    """Give results with all measured times set to one second."""
+    """Return results with all measured times set to one second."""
     if isinstance(value, dict):
         return {
             key: _ones(item) if "seconds" in key else timeless(item) for key, item in value.items()
@@ -80,6 +81,7 @@ def _kill(out: Path, ticks: int, pause: float) -> bool:
     return seen == ticks
 
 
+@pytest.mark.slow
 def test_killed_runs_end_in_the_same_page(tmp_path: Path) -> None:
     whole = _finish(tmp_path / "whole")
     chance, out = random.Random(0), tmp_path / "killed"

@@ -47,11 +47,17 @@ def make_page() -> str:
     )
     table = Table("All numbers", ("name", "value"), (("rotation(15)", "1.0 ± 0.1"),))
     section = Section(
-        "layers", "Layers (Figure 3)", "Some words.", claims, (table,), (LINE, DOTS), ("As said.",)
+        "averaging",
+        "Averaging (Figure 3)",
+        "Some words.",
+        claims,
+        (table,),
+        (LINE, DOTS),
+        ("As said.",),
     )
     settings = {
-        "trials": 2, "features": 1000, "rate": 0.01, "momentum": 0.9, "batch": 64, "epochs": 4,
-        "versions": 8, "examples": 0, "tests": 500,
+        "trials": 2, "n_components": 1000, "learning_rate": 0.01, "momentum": 0.9, "batch_size": 64,
+        "epochs": 4, "n_views": 8, "examples": 0, "tests": 500,
     }  # fmt: skip
     facts = Facts(settings, False, ["a machine"], [], 7, {"mnist": 61.0, "digits": 2.0})
     return to_html([section], facts, ERRATA, {"cells": [], "value": float("inf")})
@@ -59,7 +65,10 @@ def make_page() -> str:
 
 def test_claims_stand_with_their_verdicts() -> None:
     page = make_page()
-    assert "Of 4 claims, 1 holds, 1 holds weaker, 1 does not hold and 1 could" in page
+    assert (
+        "Of the paper's 4 claims, 1 holds, 1 holds weaker, 1 does not hold and 1 could"
+        in page.replace("&#39;", "'")
+    )
     assert "It is &lt;b&gt;so&lt;/b&gt;" in page
     assert re.search(r'<span class="verdict hurts">does not hold</span>', page)
     assert "These are not the paper's settings" in page.replace("&#39;", "'")
@@ -74,8 +83,16 @@ def test_times_are_marked_and_nothing_else_is() -> None:
 
 
 def test_the_lead_counts() -> None:
-    assert lead([]) == "No claim was looked at."
-    assert lead(["holds"] * 3 + ["does not hold"]) == ("Of 4 claims, 3 hold and 1 does not hold.")
+    def section(*claims: tuple[str, bool]) -> Section:
+        return Section("chain", "", "", tuple(Claim("", "", "", v, own) for v, own in claims))  # type: ignore[arg-type]
+
+    assert lead([]) == "No claim was checked."
+    four = section(*[("holds", False)] * 3, ("does not hold", False))
+    assert lead([four]) == "Of the paper's 4 claims, 3 hold and 1 does not hold."
+    assert lead([four, section(("holds", True))]) == (
+        "Of the paper's 4 claims, 3 hold and 1 does not hold. Of 1 check of our own, by other "
+        "methods or measures, 1 holds."
+    )
 
 
 def test_all_nine_differences_are_told() -> None:

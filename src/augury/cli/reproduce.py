@@ -1,4 +1,4 @@
-"""`augury reproduce`: the paper's table and figures, beside its numbers."""
+"""`augury reproduce`: the paper's table and figures beside its numbers."""
 
 from __future__ import annotations
 
@@ -15,35 +15,33 @@ from augury.cli.main import Interrupted
 
 
 def reproduce(
-    what: Annotated[
+    experiments: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[WHAT]...",
-            help="table1, approximation, alignment, layers, invariance or chain; all by default.",
+            metavar="[EXPERIMENT]...",
+            help="table1, approximation, alignment, averaging, invariance or chain; default: all.",
         ),
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR", help="The folder with the data sets; ~/.cache/augury by default."
-        ),
+        typer.Option(metavar="DIR", help="Directory with the data sets; default: ~/.cache/augury."),
     ] = None,
     dataset: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="mnist, cifar10 or mammograms; may be repeated."),
+        typer.Option(metavar="NAME", help="mnist, cifar10 or mammograms; repeatable."),
     ] = None,
     download: Annotated[
         bool, typer.Option("--download", help="Fetch MNIST and CIFAR-10 if they are missing.")
     ] = False,
     device: options.Device = "auto",
     trials: Annotated[
-        int | None, typer.Option(help="How often each model is trained; the paper: 10.")
+        int | None, typer.Option(help="Trainings of each model; the paper has 10.")
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Small subsets and 2 trials: minutes on a laptop.")
     ] = False,
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Where results and the page are kept.")
+        Path, typer.Option(metavar="DIR", help="Directory for results and the page.")
     ] = Path("reproduction"),
 ) -> None:
     """Reproduce the experiments of the paper.
@@ -52,7 +50,7 @@ def reproduce(
     are kept in the output directory: the same command continues a run that was stopped.
     """
     from augury.cli.progress import bar
-    from augury_paper import PAPER, QUICK, WHATS
+    from augury_paper import EXPERIMENTS, PAPER, QUICK
     from augury_paper import reproduce as run
 
     settings = QUICK if quick else PAPER
@@ -62,7 +60,7 @@ def reproduce(
     if trials is not None and trials < 1:
         raise AuguryError(f"--trials must be 1 or more, not {trials}")
     if data is not None and not data.expanduser().is_dir() and not download:
-        raise AuguryError(f"--data {data}: there is no such folder; make it or give another")
+        raise AuguryError(f"--data {data} is not a directory; create it or name another")
     settings = replace(
         settings,
         trials=trials or settings.trials,
@@ -71,7 +69,7 @@ def reproduce(
     try:
         with bar("reproducing") as tick:
             outcome = run(
-                what or WHATS,
+                experiments or EXPERIMENTS,
                 out=out,
                 settings=settings,
                 data=data,
@@ -82,12 +80,11 @@ def reproduce(
             )
     except KeyboardInterrupt:
         raise Interrupted(
-            f"finished cells are kept in {out}; the same command goes on from there"
+            f"finished cells are kept in {out}; run the same command to resume"
         ) from None
-    print(f"{outcome.computed} cells computed, {outcome.kept} kept from before")
+    print(f"{outcome.computed} cells computed, {outcome.kept} already there")
     print(f"wrote {outcome.page}")
     if outcome.failed:
         raise AuguryError(
-            f"{len(outcome.failed)} of the cells failed, as said above; the same command tries "
-            "them again"
+            f"{len(outcome.failed)} cells failed, see above; run the same command to try them again"
         )

@@ -8,12 +8,13 @@ import hashlib
 from importlib import resources
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-_TEMPLATES = resources.files("augury.report") / "templates"
+_HERE = "augury.report"
+_TEMPLATES = resources.files(_HERE) / "templates"
 
 
-def render_page(template: str, data: str, **context: Any) -> str:
+def render_page(template: str, data: str, *, package: str = _HERE, **context: Any) -> str:
     """Render a page that stands alone: one file, no network.
 
     Parameters
@@ -22,6 +23,8 @@ def render_page(template: str, data: str, **context: Any) -> str:
         The name of a template that extends ``shell.html``.
     data
         The page's numbers as JSON, which the page holds and offers to save.
+    package
+        Whose ``templates`` folder holds it; the shell is always this package's.
     context
         What the template needs; every value is escaped where it is written.
     """
@@ -31,12 +34,13 @@ def render_page(template: str, data: str, **context: Any) -> str:
         f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; "
         f"script-src '{_hash(script)}'; base-uri 'none'; form-action 'none'"
     )
-    return render(template, policy=policy, style=style, script=script, data=_inert(data), **context)
+    parts = {"policy": policy, "style": style, "script": script, "data": _inert(data)}
+    return render(template, package=package, **parts, **context)
 
 
-def render(template: str, **context: Any) -> str:
+def render(template: str, *, package: str = _HERE, **context: Any) -> str:
     """Render a template; what cannot be written as UTF-8 (odd file names) becomes a mark."""
-    text = _environment().get_template(template).render(context)
+    text = _environment(package).get_template(template).render(context)
     return text.encode("utf-8", "replace").decode()
 
 
@@ -46,9 +50,9 @@ def asset(name: str) -> str:
 
 
 @functools.cache
-def _environment() -> Environment:
+def _environment(package: str) -> Environment:
     return Environment(
-        loader=PackageLoader("augury.report"),
+        loader=ChoiceLoader([PackageLoader(package), PackageLoader(_HERE)]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

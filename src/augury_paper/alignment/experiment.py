@@ -31,7 +31,7 @@ _GROUPS = 10  # left out in turn, for the alignment's error
 
 
 def transformations(dataset: str) -> tuple[str, ...]:
-    """Give the appendix's list, no augmentation first."""
+    """Return the appendix's list, no augmentation first."""
     degrees = 15 if dataset == "mnist" else 5
     return (
         "identity",
@@ -54,18 +54,18 @@ def cells(settings: Settings) -> list[Cell]:
         data = {"examples": settings.examples, "tests": settings.tests}
         descent = {
             "trials": settings.trials,
-            "rate": settings.rate,
+            "learning_rate": settings.learning_rate,
             "momentum": settings.momentum,
-            "batch": settings.batch,
+            "batch_size": settings.batch_size,
             "epochs": settings.epochs,
         }
-        shared = {"features": settings.features, "versions": settings.versions}
+        shared = {"n_components": settings.n_components, "n_views": settings.n_views}
         add = partial(_cell, found, dataset, settings)
         add("alignment", {**data, **shared, "specs": specs}, _alignments, specs)
         trial = {"epochs": settings.epochs, "effort": _effort(settings)}
         add("trial", {**data, **trial, "specs": specs}, _trial, specs)
         trained = {**data, **descent, "specs": specs}
-        of_features = {"features": settings.features, "size": settings.size}
+        of_features = {"n_components": settings.n_components, "size": settings.size}
         add("rbf", {**trained, **of_features}, _rbf, specs)
         add("lenet", trained, _lenet, specs)
     return found
@@ -91,9 +91,9 @@ def _alignments(
     """Measure the alignment of each transformation, with its jackknife error over examples."""
     data = bench.images(dataset).train
     gamma = choose_gamma(data)
-    phi = FourierFeatures(settings.features, gamma=gamma)
+    phi = FourierFeatures(settings.n_components, gamma=gamma)
     phi.fit(data.batch(torch.arange(2), bench.device, torch.float32))
-    setting = Setting(data, phi, settings.versions, 0, bench.device)
+    setting = Setting(data, phi, settings.n_views, 0, bench.device)
     targets = data.targets()
     values, errors = [], []
     for k, spec in enumerate(specs):
@@ -121,7 +121,7 @@ def _trial(
 
 def _effort(settings: Settings) -> int:
     """Return the effort of the trial: that of a CPU, and less on few images, for a quick look."""
-    return CPU if not settings.examples else DECIDES
+    return CPU if not settings.small else DECIDES
 
 
 def _rbf(bench: Bench, dataset: str, specs: tuple[str, ...], settings: Settings) -> dict[str, Any]:
@@ -149,5 +149,5 @@ def _lenet(
 
 
 def _part(bench: Bench, specs: tuple[str, ...], k: int) -> Callable[[float], None]:
-    """Give the tick of the k-th transformation."""
+    """Return the tick of the k-th transformation."""
     return lambda share: bench.tick((k + share) / len(specs), specs[k])

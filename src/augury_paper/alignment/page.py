@@ -32,7 +32,7 @@ class _Found:
     accuracy: dict[str, list[list[float]]]
 
     def correlations(self, score: list[float], model: str) -> list[float]:
-        """Give Spearman's correlation of a score with each trial's accuracies."""
+        """Return Spearman's correlation of a score with each trial's accuracies."""
         by_trial = np.array(self.accuracy[model]).T
         return [_spearman(score, row) for row in by_trial]
 

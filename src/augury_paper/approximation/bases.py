@@ -12,7 +12,7 @@ from augury.features import FourierFeatures
 from augury_paper.networks import LeNets, lenet, seeded
 from augury_paper.settings import Settings
 
-_MODELS = 5  # one for each objective; the last sees no versions
+_MODELS = 5  # one for each objective; the last sees no views
 
 
 class Base(nn.Module):
@@ -24,12 +24,12 @@ class Base(nn.Module):
     trials: int
 
     @abstractmethod
-    def forward(self, versions: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Give outputs of versions ``(n·b, 4, trials, C)``, examples ``(b, 5, trials, C)``."""
+    def forward(self, views: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return outputs of views ``(n·b, 4, trials, C)``, examples ``(b, 5, trials, C)``."""
 
     @abstractmethod
     def predict(self, x: Tensor) -> Tensor:
-        """Give outputs of examples ``(b, 5, trials, C)``."""
+        """Return outputs of examples ``(b, 5, trials, C)``."""
 
 
 class FourierBase(Base):
@@ -40,7 +40,7 @@ class FourierBase(Base):
 
     def __init__(self, data: Dataset, settings: Settings, device: torch.device) -> None:
         super().__init__()
-        trials, features = settings.trials, settings.features
+        trials, features = settings.trials, settings.n_components
         self.trials, self.classes, self.size = trials, len(data.classes or ()), settings.size
         first = FourierFeatures(features, seed=0)
         sample = torch.randperm(len(data), generator=torch.Generator().manual_seed(0))[:1000]
@@ -58,9 +58,9 @@ class FourierBase(Base):
         start = (2 * start - 1) / features**0.5  # as torch starts a linear layer
         self.weight = nn.Parameter(start.expand(-1, -1, _MODELS, -1).flatten(2).to(device))
 
-    def forward(self, versions: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-        out = self.predict(torch.cat([versions, x]))
-        return out[: len(versions), : _MODELS - 1], out[len(versions) :]
+    def forward(self, views: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+        out = self.predict(torch.cat([views, x]))
+        return out[: len(views), : _MODELS - 1], out[len(views) :]
 
     def predict(self, x: Tensor) -> Tensor:
         each = []
@@ -86,10 +86,10 @@ class LeNetBase(Base):
         self.averaged = LeNets.of(members * (_MODELS - 1), dense=dense).to(device)
         self.plain = LeNets.of(members, dense=dense).to(device)
 
-    def forward(self, versions: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-        out = self._run(self.averaged, torch.cat([versions, x]))
+    def forward(self, views: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+        out = self._run(self.averaged, torch.cat([views, x]))
         plain = self._run(self.plain, x)
-        return out[: len(versions)], torch.cat([out[len(versions) :], plain], 1)
+        return out[: len(views)], torch.cat([out[len(views) :], plain], 1)
 
     def predict(self, x: Tensor) -> Tensor:
         return torch.cat([self._run(self.averaged, x), self._run(self.plain, x)], 1)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from augury_paper.approximation.experiment import BASES, DATASETS, versions
+from augury_paper.approximation.experiment import BASES, DATASETS, n_views
 from augury_paper.claims import SCALED, TITLES, mean_and_spread, spread, unchecked
 from augury_paper.errata import differences
 from augury_paper.section import Claim, Plot, Section, Series, Table, Verdict
@@ -39,15 +39,19 @@ def section(results: Results, settings: Settings) -> Section:
         "Five models train on the same batches, each on its own objective: without augmentation "
         "(f), with it in full (g), and on the approximations of g. Objectives are compared at the "
         "weights of the model that trains on g, models by the divergence of their test "
-        f"predictions from that model's. T is {versions(settings)} versions of each image, "
-        "made once. For LeNet, features are those of its last hidden layer, and they train too. "
-        "Trials differ in starting weights and in the Fourier frequencies.",
+        f"predictions from that model's. T is {n_views('rbf', settings)} views of each image for "
+        f"Fourier features and {n_views('lenet', settings)} for LeNet, made once. For LeNet, "
+        "features are those of its last hidden layer, and they train too. Trials differ in "
+        "starting weights and in the Fourier frequencies.",
         _claims(results),
         tables=_tables(known, results) if known else (),
         plots=tuple(plot for name, title in known for plot in _plots(results[name], title)),
         differences=(
             *differences("approximation"),
             SCALED,
+            "The authors' settings, for Fourier features: the image itself among 17 (rotation), 32 "
+            "(crop) or 21 (blur, weaker) views, features of amplitude 1, a weight decay of 0.001. "
+            "On CIFAR-10 SGD does not settle with features so large.",
         ),
     )
 
@@ -75,7 +79,11 @@ def _claims(results: Results) -> tuple[Claim, ...]:
                 both,
                 lambda r: [_least(r["kl"], _at(r))],
             ),
-            _reduction(title, cells[dataset, "rbf"]),
+            _reduction(
+                title,
+                cells[dataset, "rbf"],
+                [r for n, r in results.items() if n.startswith(f"{dataset}-authors-")],
+            ),
         ]
     every = {base: [r for dataset in DATASETS for r in cells[dataset, base]] for base in BASES}
     claims += [
@@ -87,11 +95,12 @@ def _claims(results: Results) -> tuple[Claim, ...]:
             "epochs of panels",
         ),
         _counted(
-            "Ours: the same example by example, where differences of opposite sign do not cancel",
+            "The same example by example, where differences of opposite sign do not cancel",
             "in all epochs",
             every,
             lambda r: [_least(r["distance"], k) for k in range(_epochs(r))],
             "epochs of panels",
+            own=True,
         ),
         _counted(
             "LeNet: the model of ĝ stays near the one without augmentation (its divergence from "
@@ -110,16 +119,18 @@ def _counted(
     cells: dict[str, list[dict[str, Any]]],
     good: Callable[[dict[str, Any]], list[bool]],
     things: str = "panels",
+    *,
+    own: bool = False,
 ) -> Claim:
-    """Judge what should be so every time: weaker if most times. Counts are told by base too."""
+    """Judge what should be true every time: weaker if most times. Counts are given by base too."""
     found = {base: [one for cell in some for one in good(cell)] for base, some in cells.items()}
     every = [one for some in found.values() for one in some]
     if not every:
-        return unchecked(words, paper)
+        return unchecked(words, paper, own=own)
     parts = [f"{BASES[base]} {sum(some)} of {len(some)}" for base, some in found.items() if some]
     by_base = f" ({', '.join(parts)})" if len(parts) > 1 else ""
     ours = f"in {sum(every)} of {len(every)} {things}{by_base}"
-    return Claim(words, paper, ours, _share(sum(every) / len(every)))
+    return Claim(words, paper, ours, _share(sum(every) / len(every)), own)
 
 
 def _share(share: float) -> Verdict:
@@ -128,30 +139,46 @@ def _share(share: float) -> Verdict:
     return "holds weaker" if share > 0.5 else "does not hold"
 
 
-def _reduction(title: str, cells: Sequence[dict[str, Any]]) -> Claim:
-    """Judge Figure 1's number: how much better than the second order alone."""
+def _reduction(
+    title: str, cells: Sequence[dict[str, Any]], authors: Sequence[dict[str, Any]]
+) -> Claim:
+    """Judge Figure 1's number: how much better g̃ is than the second order alone.
+
+    It holds if every panel reaches 6 times, both with our settings and with the authors', and does
+    not if neither has every panel above 1.
+    """
     words = (
-        f"{title}, RBF: against second order only, g̃ brings the disagreement of predictions "
-        "with the model of g down"
+        f"{title}, RBF: against second order only, g̃ reduces the divergence of predictions from "
+        "the model of g"
     )
     paper = "6–9 times" if title == "MNIST" else "likewise"
     if not cells:
         return unchecked(words, paper)
-    ratios = [_ratios(cell["kl"]["second_only"], cell["kl"]["second"], _at(cell)) for cell in cells]
-    typical = [float(np.median(r)) for r in ratios]
-    every = np.concatenate(ratios)
+    found = [_typical(some) for some in (cells, authors) if some]
+    least = [min(some) for some in found]
     verdict: Verdict = "does not hold"
-    if min(typical) >= 6:
+    if len(found) == 2 and min(least) >= 6:
         verdict = "holds"
-    elif min(typical) > 1:
+    elif max(least) > 1:
         verdict = "holds weaker"
-    ours = ", ".join(_factor(value) for value in typical)
-    spread = f"trials {_factor(every.min())} to {_factor(every.max())}"
-    return Claim(words, paper, f"{ours} times ({spread})", verdict)
+    ours = f"{', '.join(map(_factor, found[0]))} times"
+    if authors:
+        ours += f"; with the authors' settings {', '.join(map(_factor, found[1]))}"
+    else:
+        ours += "; not computed with the authors' settings"
+    return Claim(words, paper, ours, verdict)
+
+
+def _typical(cells: Sequence[dict[str, Any]]) -> list[float]:
+    """Return the median reduction over trials, of each panel."""
+    return [
+        float(np.median(_ratios(cell["kl"]["second_only"], cell["kl"]["second"], _at(cell))))
+        for cell in cells
+    ]
 
 
 def _factor(value: float) -> str:
-    """Write a factor; where almost nothing is left below it, its digits mean nothing."""
+    """Write a factor; with almost nothing left below it, its digits mean nothing."""
     return f"{value:.2g}" if value < 100 else f"{value:.0f}" if value < 1000 else "over 1,000"
 
 
@@ -169,7 +196,7 @@ def _at(cell: dict[str, Any]) -> int:
 
 
 def _gaps(cell: dict[str, Any]) -> dict[str, list[list[float]]]:
-    """Give |objective − g| by trial and epoch."""
+    """Return |objective − g| by trial and epoch."""
     return {k: np.abs(cell["objective"][k]).tolist() for k in _SYMBOLS}
 
 

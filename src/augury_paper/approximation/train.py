@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -22,16 +22,17 @@ from augury.objectives import (
     second_order_only,
 )
 from augury_paper.approximation.bases import Base
-from augury_paper.pool import Pool
-from augury_paper.recorded import orders, recorded
 from augury_paper.settings import Settings
+from augury_paper.sgd import batch_order, learning_rates
+from augury_paper.sgd import train as descend
+from augury_paper.views import Pool
 
 OBJECTIVES: dict[str, Objective] = {
     "exact": exact,
     "first": first_order,
     "second": second_order,
     "second_only": second_order_only,
-    "original": original,  # the last: it needs no versions
+    "original": original,  # the last: it needs no views
 }
 """What models are trained on, in the order of a base's outputs."""
 
@@ -39,7 +40,7 @@ OBJECTIVES: dict[str, Objective] = {
 def objectives(
     seen: Tensor, plain: Tensor, weights: Tensor, y: Tensor
 ) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
-    """Give the sum of all models' training losses, and all objectives at the model of g.
+    """Return the sum of all models' training losses, and all objectives at the model of g.
 
     The head is linear, so that the orbit of its outputs says all that the orbit of features does:
     their mean is the output of ψ, their deviations are those of the features pushed through it.
@@ -47,10 +48,10 @@ def objectives(
     Parameters
     ----------
     seen, plain
-        Outputs of versions ``(n·b, 4, trials, C)`` and of examples ``(b, 5, trials, C)``, in the
+        Outputs of views ``(n·b, 4, trials, C)`` and of examples ``(b, 5, trials, C)``, in the
         order of `OBJECTIVES`.
     weights, y
-        Of the versions, ``(n,)``; classes ``(b,)``.
+        Of the views, ``(n,)``; classes ``(b,)``.
 
     Returns
     -------
@@ -66,8 +67,8 @@ def objectives(
         origin = plain[:, k].flatten(0, 1)
         if k == seen.shape[1]:
             return Orbit(origin.unsqueeze(0), weights[:1], origin)
-        versions = seen[:, k].unflatten(0, (len(weights), b)).flatten(1, 2)
-        return Orbit(versions, weights, origin)
+        views = seen[:, k].unflatten(0, (len(weights), b)).flatten(1, 2)
+        return Orbit(views, weights, origin)
 
     losses = [
         objective(_as_it_is, orbit(k), labels, multinomial).sum()
@@ -97,62 +98,54 @@ def train(
     settings: Settings,
     tick: Callable[[float, str], None],
     *,
-    decay: float = 0.0,
+    weight_decay: float = 0.0,
 ) -> dict[str, Any]:
     """Train all models of a base together by SGD; all of them see the same batches.
 
-    With a weight decay, if any; the paper names none.
+    The paper names no weight decay.
 
     Returns
     -------
     found
         ``objective``: at the weights of the model that trains on g, the mean of g over an epoch
         (``exact``) and the other objectives' differences from it; ``distance``: the mean size of
-        such differences, example by example. ``kl``, ``disagreement``,
-        ``accuracy``: of each model's test predictions after an epoch: KL(model of g ‖ model), the
-        share of other classes, the share of right ones. All as lists by trial, each a list by
-        epoch.
+        such differences, example by example. ``kl``, ``accuracy``: of each model's test
+        predictions after an epoch, KL(model of g ‖ model) and the share of right ones. All as
+        lists by trial, each a list by epoch.
     """
     device = pool.x.device
-    dtype, fast = next(base.parameters()).dtype, device.type == "cuda"
-    order = orders(len(pool.x), settings.batch, settings.epochs, 0, device)
-    counter = torch.zeros(1, dtype=torch.int64, device=device)
+    dtype, epochs = next(base.parameters()).dtype, settings.epochs
+    order = batch_order(len(pool.x), settings.batch_size, epochs, 0, device)
     sums = torch.zeros(2, len(OBJECTIVES), base.trials, dtype=torch.float64, device=device)
-    optimizer = torch.optim.SGD(
-        base.parameters(),
-        settings.rate,
-        momentum=settings.momentum,
-        weight_decay=decay,
-        fused=fast,
-    )
-
-    def step() -> None:
-        rows = order.index_select(0, counter).squeeze(0)
-        counter.add_(1)
-        versions = pool.versions[:, rows].flatten(0, 1).to(dtype) / 255
-        seen, plain = base(versions, pool.x[rows].to(dtype) / 255)
-        loss, *both = objectives(seen, plain, pool.weights, pool.y[rows])
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        sums.add_(torch.stack([torch.stack(list(values.values())) for values in both]))
-
-    per_epoch = len(order) // settings.epochs
     curve, tests = [], []
-    with tensor_cores(fast):
-        run = recorded(step, optimizer, [*base.parameters(), counter, sums], device)
-        started = time.perf_counter()
-        for done in range(1, len(order) + 1):
-            run()
-            if done % per_epoch == 0:
-                curve.append(sums / per_epoch)
-                sums.zero_()
-                tests.append(_test(base, test))
-            if done % 20 == 0 or done == len(order):
-                tick(done / len(order), f"epoch {-(-done // per_epoch)} of {settings.epochs}")
-        values = torch.stack(curve).cpu()  # waits for the device
-        found = {key: torch.stack([t[key] for t in tests]).cpu() for key in tests[0]}
-        took = time.perf_counter() - started
+
+    def loss(rows: Tensor, step: Tensor) -> Tensor:
+        views = pool.views[:, rows].flatten(0, 1).to(dtype) / 255
+        seen, plain = base(views, pool.x[rows].to(dtype) / 255)
+        value, *both = objectives(seen, plain, pool.weights, pool.y[rows])
+        sums.add_(torch.stack([torch.stack(list(values.values())) for values in both]))
+        return value
+
+    def end(epoch: int) -> None:
+        curve.append(sums / (len(order) // epochs))
+        sums.zero_()
+        tests.append(_test(base, test))
+
+    with tensor_cores(device.type == "cuda"):
+        took = descend(
+            base,
+            loss,
+            order,
+            learning_rates(order, settings.learning_rate),
+            epochs=epochs,
+            momentum=settings.momentum,
+            weight_decay=weight_decay,
+            changed=[sums],
+            end=end,
+            tick=lambda share: tick(share, f"epoch {math.ceil(share * epochs)} of {epochs}"),
+        )
+    values = torch.stack(curve).cpu()
+    found = {key: torch.stack([t[key] for t in tests]).cpu() for key in tests[0]}
     named = {"objective": values[:, 0], "distance": values[:, 1], **found}
     lists = {
         key: {name: _rounded(value[:, k].T) for k, name in enumerate(OBJECTIVES)}
@@ -174,7 +167,6 @@ def _test(base: Base, test: Dataset) -> dict[str, Tensor]:
         y = test.y[index].to(device)[:, None, None]
         part = {
             "kl": (true.exp() * (true - logs)).sum((0, -1)),
-            "disagreement": (chosen != chosen[:, :1]).sum(0),
             "accuracy": (chosen == y).sum(0),
         }
         total = {key: value + total.get(key, 0) for key, value in part.items()}
@@ -182,5 +174,5 @@ def _test(base: Base, test: Dataset) -> dict[str, Tensor]:
 
 
 def _rounded(values: Tensor) -> list[list[float]]:
-    """Give six digits, more than a result is good for."""
-    return [[float(f"{v:.6g}") for v in row] for row in values.tolist()]
+    """Return four digits, as many as a result is good for."""
+    return [[float(f"{v:.4g}") for v in row] for row in values.tolist()]

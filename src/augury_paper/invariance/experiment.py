@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -12,15 +11,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from augury._base.pixels import to_bytes
-from augury._base.rng import Rng
 from augury.augmentations import Augmentation, identity, parse
 from augury.data.dataset import Dataset
 from augury.networks.invariance import measure_invariance
 from augury_paper.cells import Bench, Cell, Images
 from augury_paper.networks import BlocksOfUnits, seeded
-from augury_paper.recorded import orders, recorded
 from augury_paper.settings import AUGMENTATIONS, Settings
+from augury_paper.sgd import batch_order
+from augury_paper.sgd import train as descend
+from augury_paper.views import FreshViews
 
 
 @dataclass(frozen=True)
@@ -33,17 +32,17 @@ class Recipe:
 
     units: int = 9
     epochs: int = 10
-    batch: int = 512
-    rate: float = 0.4
+    batch_size: int = 512
+    learning_rate: float = 0.4
     images: int = 1000
-    versions: int = 16
+    n_views: int = 16
 
     @classmethod
     def of(cls, settings: Settings) -> Recipe:
         """Take the network and its training whole, or a small one for a part of the data."""
-        if not settings.examples:
-            return cls(versions=settings.versions)
-        return cls(1, 2, 64, 0.05, min(100, settings.tests or 100), settings.versions)
+        if not settings.small:
+            return cls(n_views=settings.n_views)
+        return cls(1, 2, 64, 0.05, min(100, settings.tests or 100), settings.n_views)
 
 
 def cells(settings: Settings) -> list[Cell]:
@@ -92,7 +91,7 @@ def trial(
     layers = ["conv", *units, "pool", "fc"]
     sample = images.test.x[: recipe.images].float() / 255
     measure = partial(
-        measure_invariance, x=sample, layers=layers, n_views=recipe.versions, seed=0, batch_size=128
+        measure_invariance, x=sample, layers=layers, n_views=recipe.n_views, seed=0, batch_size=128
     )
     found: dict[str, Any] = {"layers": layers, "ratio": {}, "relative_ratio": {}, "accuracy": {}}
     found["training_seconds"] = {}
@@ -123,68 +122,42 @@ def train(
     device: torch.device,
     tick: Callable[[float], None],
 ) -> tuple[BlocksOfUnits, float]:
-    """Train with a new version of each image in each epoch; give the network, and seconds."""
+    """Train with a new view of each image in each epoch; return the network and the seconds."""
     fast = device.type == "cuda"
     classes = len(data.classes or ())
     model = seeded(lambda: BlocksOfUnits(recipe.units, data.shape[0], classes), seed).to(device)
     if fast:
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # as torch types it
-    y, images = data.y.to(device), torch.empty_like(data.x, device=device)
-    order = orders(len(data), recipe.batch, recipe.epochs, seed, device)
-    steps = len(order)
-    rates = recipe.rate * schedule(steps).to(device)
-    counter = torch.zeros(1, dtype=torch.int64, device=device)
-    optimizer = torch.optim.SGD(
-        model.parameters(),
-        torch.zeros((), device=device),  # a tensor, so that a recorded step can change it
-        momentum=0.9,
-        nesterov=True,
-        weight_decay=5e-4,
-        fused=fast,
-    )
-    rate = optimizer.param_groups[0]["lr"]
+    y, views = data.y.to(device), FreshViews(data, augmentation, device, seed)
+    order = batch_order(len(data), recipe.batch_size, recipe.epochs, seed, device)
 
-    def step() -> None:
-        rows = order.index_select(0, counter).squeeze(0)
-        rate.copy_(rates.index_select(0, counter).squeeze(0))
-        counter.add_(1)
-        x = images[rows].float() / 255
+    def loss(rows: Tensor, step: Tensor) -> Tensor:
+        x = views[rows]
         if fast:
             x = x.contiguous(memory_format=torch.channels_last)
         with torch.autocast(device.type, torch.bfloat16, enabled=fast):
             output = model(x)
-        optimizer.zero_grad()
-        F.cross_entropy(output.float(), y[rows]).backward()
-        optimizer.step()
+        return F.cross_entropy(output.float(), y[rows])
 
-    kept = [*model.parameters(), *model.buffers(), counter]
-    _draw(augmentation, data, seed, 0, images)
-    run = recorded(step, optimizer, kept, device)
-    started, per_epoch = time.perf_counter(), steps // recipe.epochs
-    for done in range(1, steps + 1):
-        run()
-        if done % per_epoch == 0 and done < steps:
-            _draw(augmentation, data, seed, done // per_epoch, images)
-        if done % 10 == 0:
-            tick(done / steps)
-    if fast:
-        torch.cuda.synchronize(device)
-    return model.eval(), time.perf_counter() - started
+    seconds = descend(
+        model,
+        loss,
+        order,
+        recipe.learning_rate * schedule(len(order)),
+        epochs=recipe.epochs,
+        momentum=0.9,
+        nesterov=True,
+        weight_decay=5e-4,
+        begin=views.renew,
+        tick=tick,
+    )
+    return model.eval(), seconds
 
 
 def schedule(steps: int) -> Tensor:
-    """Give the share of the rate at each step: up through a quarter of them, then down to 0."""
+    """Return the share of the rate at each step: up through a quarter of them, then down to 0."""
     left = torch.arange(steps, 0, -1) / steps
     return torch.minimum((1 - left) * 4 + 4 / steps, left / 0.75)
-
-
-def _draw(augmentation: Augmentation, data: Dataset, seed: int, epoch: int, images: Tensor) -> None:
-    """Put a version of each example into `images`, as bytes; one of its own in each epoch."""
-    for index in torch.arange(len(data)).split(4096):
-        x = data.batch(index, images.device, torch.float32)
-        rng = Rng(seed, index.to(images.device) + epoch * len(data))
-        version = augmentation.views(x, 1, rng)[0]
-        images[index[0] : index[-1] + 1] = to_bytes(version)
 
 
 @torch.no_grad()

@@ -1,4 +1,8 @@
-"""The paper's own training: stochastic gradients on Fourier features, all trials side by side."""
+"""The paper's own training: stochastic gradients on Fourier features, all trials side by side.
+
+It does not use `augury_paper.sgd`: a linear head's gradient is known, Φᵀ(p − y), so that a step is
+two batched products, and each trial has an order of examples of its own.
+"""
 
 from __future__ import annotations
 
@@ -17,48 +21,52 @@ from augury.data.dataset import Dataset
 from augury.features import AugmentedFourier, FourierFeatures
 from augury.kernel.solvers import available_bytes
 from augury_paper.cells import Bench
+from augury_paper.claims import packed
 from augury_paper.settings import Settings
-from augury_paper.table1.tasks import TASKS, now, turned
+from augury_paper.sgd import now
+from augury_paper.table1.tasks import TASKS, turned
 
 Tick = Callable[[float], None]
 _BLOCK = 2048
 _FREQUENCIES = 16.0  # GiB of transformed frequencies, of one trial at a time
 
 
-def by_descent(bench: Bench, dataset: str, way: str, settings: Settings) -> dict[str, Any]:
-    """Train one way on one data set; accuracy of each trial, and seconds a trial."""
+def by_descent(bench: Bench, dataset: str, method: str, settings: Settings) -> dict[str, Any]:
+    """Train one method on one data set; accuracy of each trial, and seconds a trial."""
     images, task, device = bench.images(dataset), TASKS[dataset], bench.device
     test = turned(images.test, task.turn)
-    n = task.versions(settings)
-    held = n if way == "traditional" else 1
+    n = task.n_views(settings)
+    held = n if method == "traditional" else 1
     gamma = choose_gamma(images.train)
     right: list[Tensor] = []
     with torch.no_grad(), tensor_cores(device.type == "cuda"):
-        _maps(way, task.augmentation, 2, 0, settings, gamma, images.train, device)  # to warm up
+        _maps(method, task.augmentation, 2, 0, settings, gamma, images.train, device)  # to warm up
         started = now(device)
         for group in _groups(len(images.train), len(test), held, settings, device):
 
             def tick(share: float, group: Sequence[int] = group) -> None:
-                bench.tick((group[0] + share * len(group)) / settings.trials, way)
+                bench.tick((group[0] + share * len(group)) / settings.trials, method)
 
             maps = [
-                _maps(way, task.augmentation, n, seed, settings, gamma, images.train, device)
+                _maps(method, task.augmentation, n, seed, settings, gamma, images.train, device)
                 for seed in group
             ]
-            if way == "traditional":
-                make = _versions(images.train, task.augmentation, n, maps, settings, device)
+            if method == "traditional":
+                make = _transformed(images.train, task.augmentation, n, maps, settings, device)
             else:
                 make = _kept(images.train, maps, settings, device)
             weight, bias = descend_together(make, images.train, group, held, settings, device, tick)
             right += [
-                _accuracy(psi, test, settings.size * weight[k], bias[k], device)
+                _right(psi, test, settings.size * weight[k], bias[k], device)
                 for k, psi in enumerate(maps)
             ]
             del make, maps  # before the next group's are made
         seconds = now(device) - started
-    accuracy = torch.stack(right).tolist()
+    all_right = torch.stack(right).cpu()
+    accuracy = all_right.double().mean(1).tolist()
     each = [seconds / len(accuracy)] * len(accuracy)
-    return {"accuracy": accuracy, "seconds": each, "gamma": gamma}
+    counts = packed(all_right.sum(0, dtype=torch.uint8).numpy())
+    return {"accuracy": accuracy, "seconds": each, "gamma": gamma, "right": counts}
 
 
 def descend_together(
@@ -70,15 +78,15 @@ def descend_together(
     device: torch.device,
     tick: Tick = lambda share: None,
 ) -> tuple[Tensor, Tensor]:
-    """Minimise the multinomial loss over n versions of all examples, a head for each seed.
+    """Minimise the multinomial loss over n views of all examples, a head for each seed.
 
     Parameters
     ----------
     make
-        From the numbers of examples, ``(trials, b)``, to the features of their versions,
+        From the numbers of examples, ``(trials, b)``, to the features of their views,
         ``(trials, b · n, d)``.
     train, seeds, n
-        Labels, and for each trial the seed of its order of examples; versions of an example.
+        Labels, and for each trial the seed of its order of examples; views of an example.
     settings
         The paper's: rate, momentum, batch and epochs.
     device, tick
@@ -95,14 +103,14 @@ def descend_together(
     """
     classes, count, trials = len(train.classes or ()), len(train), len(seeds)
     target = F.one_hot(train.y, classes).to(device, torch.float32)
-    weight = torch.zeros(trials, settings.features, classes, device=device)
+    weight = torch.zeros(trials, settings.n_components, classes, device=device)
     bias = torch.zeros(trials, 1, classes, device=device)
     speeds = torch.zeros_like(weight), torch.zeros_like(bias)
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
     for epoch in range(settings.epochs):
         order = torch.stack([torch.randperm(count, generator=g) for g in generators]).to(device)
         for start, index in zip(
-            range(0, count, settings.batch), order.split(settings.batch, 1), strict=True
+            range(0, count, settings.batch_size), order.split(settings.batch_size, 1), strict=True
         ):
             phi = make(index)
             error = torch.baddbmm(bias, phi, weight).softmax(-1)
@@ -111,13 +119,13 @@ def descend_together(
             slopes = (phi.mT @ error, error.sum(1, keepdim=True))
             for value, speed, slope in zip((weight, bias), speeds, slopes, strict=True):
                 speed.mul_(settings.momentum).add_(slope, alpha=share)
-                value.sub_(speed, alpha=settings.rate)
+                value.sub_(speed, alpha=settings.learning_rate)
             tick((epoch + start / count) / settings.epochs)
     return weight, bias
 
 
 def choose_gamma(train: Dataset, sample: int = 1000) -> float:
-    """Choose γ by alignment on a sample of the images as they are, the same for every way."""
+    """Choose γ by alignment on a sample of the images as they are, the same for every method."""
     index = torch.randperm(len(train), generator=torch.Generator().manual_seed(0))[:sample]
     x = train.batch(index, torch.device("cpu"), torch.float32)
     gamma = FourierFeatures(2, gamma="alignment").fit(x, train.targets()[index].float()).gamma_
@@ -126,7 +134,7 @@ def choose_gamma(train: Dataset, sample: int = 1000) -> float:
 
 
 def _maps(
-    way: str,
+    method: str,
     augmentation: str,
     n: int,
     seed: int,
@@ -135,9 +143,9 @@ def _maps(
     train: Dataset,
     device: torch.device,
 ) -> AugmentedFourier:
-    """Give the features of one trial; only augmented ones know of the augmentation."""
-    averaged = parse(augmentation if way == "augmented" else "identity")
-    phi = FourierFeatures(settings.features, gamma=gamma, seed=seed)
+    """Return the features of one trial; only augmented ones know of the augmentation."""
+    averaged = parse(augmentation if method == "augmented" else "identity")
+    phi = FourierFeatures(settings.n_components, gamma=gamma, seed=seed)
     psi = AugmentedFourier(averaged, phi, n_views=n, memory=_FREQUENCIES, seed=seed)
     return psi.fit(train.batch(torch.arange(2), device, torch.float32))
 
@@ -155,7 +163,7 @@ def _kept(
     return lambda index: held[trial, index]
 
 
-def _versions(
+def _transformed(
     train: Dataset,
     augmentation: str,
     n: int,
@@ -165,41 +173,42 @@ def _versions(
 ) -> Callable[[Tensor], Tensor]:
     """Transform every image n times and keep them all, as the paper does; features as needed."""
     drawn, pixels = parse(augmentation), math.prod(train.shape)
-    versions = torch.empty(len(train), n, pixels, device=device)
+    views = torch.empty(len(train), n, pixels, device=device)
     for part in torch.arange(len(train)).split(_BLOCK):
         x = train.batch(part, device, torch.float32)
         made = drawn.views(x, n, Rng(0, part.to(device)))
-        versions[part[0] : part[-1] + 1] = made.flatten(2).transpose(0, 1)
+        views[part[0] : part[-1] + 1] = made.flatten(2).transpose(0, 1)
     omega = torch.stack([psi.phi.frequencies.mT for psi in maps])  # type: ignore[union-attr]  # fitted, so they have some
 
     def make(index: Tensor) -> Tensor:
-        return waves(versions[index].flatten(1, 2), omega, settings)
+        return waves(views[index].flatten(1, 2), omega, settings)
 
     return make
 
 
 def waves(x: Tensor, omega: Tensor, settings: Settings) -> Tensor:
-    """Give features ``(…, b, d)`` of images ``(…, b, pixels)``, of the settings' size."""
+    """Return features ``(…, b, d)`` of images ``(…, b, pixels)``, of the settings' size."""
     phase = x @ omega
     return torch.cat([phase.cos(), phase.sin_()], -1).mul_(settings.size / phase.shape[-1] ** 0.5)
 
 
-def _accuracy(
+def _right(
     psi: AugmentedFourier, test: Dataset, weight: Tensor, bias: Tensor, device: torch.device
 ) -> Tensor:
-    right = torch.zeros((), dtype=torch.float64, device=device)
+    """Return which test images are classified right, ``(N,)``."""
+    parts = []
     for part in torch.arange(len(test)).split(_BLOCK):
         out = psi(test.batch(part, device, torch.float32)) @ weight + bias
-        right += (out.argmax(1) == test.y[part].to(device)).sum()
-    return right / len(test)
+        parts.append(out.argmax(1) == test.y[part].to(device))
+    return torch.cat(parts)
 
 
 def _groups(
     count: int, tests: int, held: int, settings: Settings, device: torch.device
 ) -> list[range]:
     """Split the trials into those whose features fit in memory together."""
-    kept = settings.batch * held if held > 1 else count
-    need = 4 * settings.features * (kept + tests)
+    kept = settings.batch_size * held if held > 1 else count
+    need = 4 * settings.n_components * (kept + tests)
     most = max(1, int(available_bytes(device) / 2 // need))
     return [
         range(start, min(start + most, settings.trials))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 
 import torch
@@ -13,8 +12,17 @@ from augury.augmentations import parse
 from augury.data.dataset import Dataset
 from augury_paper.settings import Settings
 
-WAYS = ("none", "traditional", "augmented", "tangent")
-"""The paper's three, and augmented features with the variance along each orbit's direction."""
+METHODS = {
+    "none": "no augmentation",
+    "traditional": "traditional augmentation",
+    "augmented": "augmented features",
+    "equal": "augmented features, as many nodes as views",
+    "exact": "exact objective on the same nodes",
+    "tangent": "augmented features, tangent",
+    "sklearn": "scikit-learn's pair on transformed images",
+}
+"""The first three are the paper's; the others are solved in closed form alone."""
+PRINTED = ("none", "traditional", "augmented")
 
 _TEST_SEED = 1
 _BLOCK = 4096
@@ -29,9 +37,9 @@ class Task:
     augmentation
         Of the training images.
     turn
-        By what test images are turned, to make the task harder; empty for not at all.
+        How test images are turned, to make the task harder; empty for not at all.
     share
-        Versions of an image, relative to the setting: 16 angles, but 36 for the whole circle.
+        Views of an image, relative to the settings: 16 angles, but 36 for the whole circle.
     nodes
         Of the quadrature rule that the closed form averages over.
     """
@@ -41,13 +49,13 @@ class Task:
     share: float
     nodes: int
 
-    def versions(self, settings: Settings) -> int:
-        """Give how many versions of an image the paper takes."""
-        return round(self.share * settings.versions)
+    def n_views(self, settings: Settings) -> int:
+        """Return the number of random views of an image that traditional augmentation takes."""
+        return round(self.share * settings.n_views)
 
-    def rule(self, settings: Settings) -> int:
-        """Give how many nodes the closed form takes: never more than the paper takes versions."""
-        return min(self.nodes, self.versions(settings))
+    def n_nodes(self, settings: Settings) -> int:
+        """Return the number of nodes that the closed form takes, at most the number of views."""
+        return min(self.nodes, self.n_views(settings))
 
 
 TASKS = {
@@ -57,22 +65,23 @@ TASKS = {
 }
 
 
-def turned(test: Dataset, turn: str) -> Dataset:
-    """Turn test images at random, always in the same way; bytes stay bytes."""
+def turned(images: Dataset, turn: str) -> Dataset:
+    """Turn images at random, always in the same way; bytes stay bytes."""
     if not turn:
-        return test
+        return images
     augmentation, parts = parse(turn), []
-    for index in torch.arange(len(test)).split(_BLOCK):
-        x = test.batch(index, torch.device("cpu"), torch.float32)
+    for index in torch.arange(len(images)).split(_BLOCK):
+        x = images.batch(index, torch.device("cpu"), torch.float32)
         parts.append(augmentation.views(x, 1, Rng(_TEST_SEED, index)).squeeze(0))
     x = torch.cat(parts)
-    if test.x.dtype == torch.uint8:
+    if images.x.dtype == torch.uint8:
         x = to_bytes(x)
-    return replace(test, x=x)
+    return replace(images, x=x)
 
 
-def now(device: torch.device) -> float:
-    """Give the time when all work on a device is done."""
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-    return time.perf_counter()
+def split(train: Dataset, turn: str) -> tuple[Dataset, Dataset]:
+    """Leave a fifth of the training images out, turned as test images are."""
+    order = torch.randperm(len(train), generator=torch.Generator().manual_seed(0))
+    held, rest = order[: len(order) // 5], order[len(order) // 5 :]
+    kept, left_out = (replace(train, x=train.x[part], y=train.y[part]) for part in (rest, held))
+    return kept, turned(left_out, turn)

@@ -1,0 +1,127 @@
+"""The results of a reproduction as one Markdown page, for the documentation."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from augury.report.markdown import escape
+from augury.report.words import duration
+from augury_paper.errata import ERRATA
+from augury_paper.page import lead
+from augury_paper.run import EXPERIMENTS, sections, settings_of
+from augury_paper.section import Plot, Section
+
+_HEAD = """# The paper, reproduced
+
+What `augury reproduce` (see [its page](reproduction.md)) computed at the settings of the paper's
+appendix. `python benchmarks/pages.py` makes this page from the committed results. A spread (±) is
+the standard deviation over trials unless said otherwise. Each section has the paper's claims first
+and then checks of our own: the same claims by another method or measure.
+"""
+
+
+def merge(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Join results of several runs with the same settings; of two equal cells the last is taken.
+
+    The number of trials may differ between runs, and the data sets may.
+    """
+    cells = {(c["experiment"], c["name"]): c for results in found for c in results["cells"]}
+    seconds: dict[str, float] = {}
+    for cell in cells.values():
+        seconds[cell["dataset"]] = seconds.get(cell["dataset"], 0.0) + cell["seconds"]
+    shown = {name for results in found for name in results["experiments"]}
+    return {
+        "settings": found[0]["settings"],
+        "experiments": [name for name in EXPERIMENTS if name in shown],
+        "seconds": seconds,
+        "cells": list(cells.values()),
+    }
+
+
+def to_markdown(results: dict[str, Any], fewer: dict[str, Any] | None = None) -> str:
+    """Write the page of the results at the paper's settings.
+
+    Parameters
+    ----------
+    results
+        At the paper's settings, from `merge`.
+    fewer
+        Results of averaging with fewer images, shown after the paper's; not part of the headline.
+    """
+    parts = sections(results)
+    where: dict[str, set[str]] = {}
+    for cell in results["cells"]:
+        where.setdefault(cell["machine"], set()).add(cell.get("commit", "unknown"))
+    machines = [f"{name} (commit {', '.join(sorted(some))})" for name, some in where.items()]
+    times = [f"{name} {duration(took)}" for name, took in sorted(results["seconds"].items())]
+    text = [_HEAD, f"**{lead(parts)}**", ""]
+    text += [f"Computed on {'; '.join(machines)}. Time in all: {', '.join(times)}.", ""]
+    if absent := missing(results):
+        text += [f"Not computed yet: {absent}.", ""]
+    for part in parts:
+        text += _written(part, figures(part))
+    if fewer is not None:
+        text += _with_fewer_images(fewer)
+    text += ["## Where we differ from the paper on purpose", ""]
+    text += [
+        f"{d.number}. **{escape(d.title)}** ({d.experiment}). {escape(d.words)}" for d in ERRATA
+    ]
+    return "\n".join(text) + "\n"
+
+
+def figures(section: Section) -> dict[str, Plot]:
+    """Return the plots of a section by the name of their file."""
+    return {f"{section.experiment}-{k}": plot for k, plot in enumerate(section.plots)}
+
+
+def missing(results: dict[str, Any]) -> str:
+    """Say what the settings ask for and the results do not hold."""
+    found = {(cell["experiment"], cell["name"]) for cell in results["cells"]}
+    words = []
+    for name in EXPERIMENTS:
+        planned = importlib.import_module(f"augury_paper.{name}").cells(settings_of(results))
+        names = [cell.name for cell in planned if (name, cell.name) not in found]
+        if names:
+            few = ", ".join(names) if len(names) < 6 else f"{len(names)} of {len(planned)} cells"
+            words.append(f"of {name}, {few}")
+    return "; ".join(words)
+
+
+def _with_fewer_images(results: dict[str, Any]) -> list[str]:
+    settings = settings_of(results)
+    (part,) = sections(results)
+    words = (
+        f"The same with {settings.examples:,} images, {settings.trials} trials and a learning rate "
+        "that falls to 0: augmentation gains more there, and the last steps add no noise, so that "
+        "the share that a method keeps can be told from chance. These are not the paper's settings "
+        "and do not count in the headline."
+    )
+    part = replace(part, title="Averaging at a layer, with fewer images", words=words)
+    return _written(replace(part, differences=()), {})
+
+
+def _written(section: Section, plots: dict[str, Plot]) -> list[str]:
+    text = [f"## {escape(section.title)}", "", escape(section.words), ""]
+    for own, title in ((False, "the paper says"), (True, "our own check")):
+        rows = [(c.words, c.paper, c.ours, c.verdict) for c in section.claims if c.own == own]
+        if rows:
+            text += [*_table((title, "its number", "ours", "verdict"), rows), ""]
+    for name, plot in plots.items():
+        text += [f"![{escape(plot.title)}](figures/reproduction/{name}.svg)", ""]
+    for found in (found for found in section.tables if found.rows):
+        text += [f"**{escape(found.title)}**", "", *_table(found.columns, found.rows), ""]
+    if section.differences:
+        text += ["**Where we differ on purpose**", ""]
+        text += [*(f"- {escape(words)}" for words in section.differences), ""]
+    return text
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    return [_row(columns), _row(["---"] * len(columns)), *map(_row, rows)]
+
+
+def _row(texts: Sequence[str]) -> str:
+    return "| " + " | ".join(t if t == "---" else escape(t) for t in texts) + " |"

@@ -4,7 +4,7 @@
 
 For LeNet, ResNet-18 and a small vision transformer: a step on the images as they are, on one random
 view of each (the usual practice), on all views, and with features averaged at layers, taking turns;
-and the method that `augury.plan_averaging` recommends, timed again. A step that is cheap is not yet worth
+and the method that `augury.plan_averaging` recommends, timed again. A cheap step is not yet worth
 taking: what each method keeps of the accuracy is measured by `benchmarks/reproduce.py averaging`.
 """
 

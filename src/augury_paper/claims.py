@@ -69,7 +69,7 @@ def gain_error(these: dict[str, Any], those: dict[str, Any], tests: int) -> floa
         The number of test images.
     """
     a, b = (np.asarray(part["accuracy"], float) for part in (these, those))
-    over_trials = standard_error(a - b)
+    over_trials = standard_error((a - b).tolist())
     if "right" in these and "right" in those:
         apart = (unpacked(these["right"]) - unpacked(those["right"])) / len(a)
         return math.hypot(over_trials, float(apart.std()) / math.sqrt(len(apart)))

@@ -74,7 +74,7 @@ def test_options_become_settings(run: Run, asked: dict[str, Any]) -> None:
         (("--dataset", "imagenet"), "there is no data set 'imagenet'; choose from mnist, cifar10,"),
         (("--trials", "0"), "--trials must be 1 or more, not 0"),
         (("--data", "nowhere"), "--data nowhere is not a directory; create it or name another"),
-        (("--device", "tpu"), "no device is called 'tpu'; use auto, cpu or cuda"),
+        (("--device", "tpu"), "'tpu' is not one of 'auto', 'cpu', 'cuda'"),
     ],
 )
 def test_bad_input_is_one_line(run: Run, arguments: tuple[str, ...], words: str) -> None:

@@ -48,7 +48,8 @@ def fit_pair(bench: Bench, dataset: str, settings: Settings) -> dict[str, Any]:
         features = sampler.fit_transform(x)
         model = RidgeClassifier(alpha=ridge * len(features), copy_X=False).fit(features, y)
         training = time.perf_counter() - started
-        right = model.predict(sampler.transform(_flat(test))) == test.y.numpy()
+        said: Any = model.predict(sampler.transform(_flat(test)))
+        right: np.ndarray = said == test.y.numpy()
         found["seconds"].append(time.perf_counter() - started)
         found["training_seconds"].append(training)
         found["accuracy"].append(float(right.mean()))

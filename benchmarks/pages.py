@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-import predict_page
 import scaling
 from _result import RESULTS, ROOT
 from matplotlib.figure import Figure
@@ -24,23 +24,26 @@ from augury_paper.markdown import figures as figures_of
 from augury_paper.markdown import merge, to_markdown
 from augury_paper.plots import plot_figure
 from augury_paper.run import sections, settings_of
-from augury_paper.settings import FEWER, PAPER
+from augury_paper.settings import NAMED
 
 DOCS = ROOT / "docs"
 FIGURES = DOCS / "figures"
 
 
-def committed() -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """Read the results at the paper's settings, and those with fewer images."""
-    paper, fewer = [], []
+def committed() -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Read the results at the paper's settings, and those at others by the settings' name."""
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in NAMED}
     for path in sorted((RESULTS / "reproduce").glob("*.json")):
-        found = json.loads(path.read_text(encoding="utf-8"))
-        settings = settings_of(found)
-        if settings.learning_rate == FEWER.learning_rate:
-            fewer.append(found)
-        elif settings.examples == PAPER.examples:
-            paper.append(found)
-    return merge(paper), merge(fewer) if fewer else None
+        results = json.loads(path.read_text(encoding="utf-8"))
+        settings = settings_of(results)
+        for name, known in NAMED.items():
+            if settings == replace(known, trials=settings.trials, datasets=settings.datasets):
+                found[name].append(results)
+                break
+        else:
+            raise SystemExit(f"{path} has settings of no name; run it with --settings")
+    paper = merge(found.pop("paper"))
+    return paper, {name: merge(some) for name, some in found.items() if some}
 
 
 def page() -> str:
@@ -56,7 +59,19 @@ def draw() -> None:
             _save(lambda plot=plot: plot_figure(plot), FIGURES / "reproduction" / f"{name}.svg")
     found = json.loads((RESULTS / "scaling.json").read_text(encoding="utf-8"))
     _save(lambda: scaling.draw(found), FIGURES / "scaling.svg")
-    predict_page.main()
+    _predictions()
+
+
+def _predictions() -> None:
+    """Draw predicted against real gains, as `predict_page` does beside its page."""
+    import predict_page
+
+    results = [json.loads(path.read_text()) for path in sorted(predict_page.RESULTS.glob("*.json"))]
+    others = {name: None for found in results for name in found["scores"] if name != "trial"}
+    predict_page.draw(results, ["trial"], FIGURES / "prediction.svg", "predicted gain, points")
+    predict_page.draw(
+        results, list(others), FIGURES / "prediction_others.svg", "score's gain, its own unit"
+    )
 
 
 def _save(make: Any, path: Path) -> None:

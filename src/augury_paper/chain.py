@@ -1,4 +1,4 @@
-"""Section 3: neighbours among augmented examples come to say what the kernel says.
+"""Section 3: nearest neighbours among augmented examples approach the kernel classifier.
 
 Handwritten digits of 8 × 8 pixels are augmented by one-pixel shifts and quarter turns, so their
 orbits can be enumerated and the stationary law solved for. Held-out digits are classified by the

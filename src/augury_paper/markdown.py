@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from augury_paper.errata import ERRATA
 from augury_paper.page import lead
 from augury_paper.run import EXPERIMENTS, sections, settings_of
 from augury_paper.section import Plot, Section
+from augury_paper.settings import CPU, FEWER
 
 _HEAD = """# The paper, reproduced
 
@@ -21,6 +22,22 @@ appendix. `python benchmarks/pages.py` makes this page from the committed result
 the standard deviation over trials unless said otherwise. Each section has the paper's claims first
 and then checks of our own: the same claims by another method or measure.
 """
+
+_OTHERS = {
+    "fewer": (
+        "Averaging at a layer, with fewer images",
+        f"The same with {FEWER.examples:,} images, {FEWER.trials} trials and a learning rate that "
+        "falls to 0: augmentation gains more there, and the last steps add no noise, so that the "
+        "share that a method keeps can be told from chance. These are not the paper's settings "
+        "and do not count in the headline.",
+    ),
+    "cpu": (
+        "Table 1 in closed form on a CPU",
+        f"The same with {CPU.examples:,} training images and {CPU.trials} trials, with "
+        "scikit-learn's pair beside it. These are not the paper's settings and do not count in "
+        "the headline.",
+    ),
+}
 
 
 def merge(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -41,15 +58,16 @@ def merge(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def to_markdown(results: dict[str, Any], fewer: dict[str, Any] | None = None) -> str:
+def to_markdown(results: dict[str, Any], others: Mapping[str, dict[str, Any]]) -> str:
     """Write the page of the results at the paper's settings.
 
     Parameters
     ----------
     results
         At the paper's settings, from `merge`.
-    fewer
-        Results of averaging with fewer images, shown after the paper's; not part of the headline.
+    others
+        Results at other settings, by the settings' name: shown after the paper's, and not part of
+        the headline.
     """
     parts = sections(results)
     where: dict[str, set[str]] = {}
@@ -63,8 +81,11 @@ def to_markdown(results: dict[str, Any], fewer: dict[str, Any] | None = None) ->
         text += [f"Not computed yet: {absent}.", ""]
     for part in parts:
         text += _written(part, figures(part))
-    if fewer is not None:
-        text += _with_fewer_images(fewer)
+    for name, other in others.items():
+        for part in sections(other):
+            title, words = _OTHERS[name]
+            plain = replace(part, title=title, words=words, differences=())
+            text += _written(plain, {})
     text += ["## Where we differ from the paper on purpose", ""]
     text += [
         f"{d.number}. **{escape(d.title)}** ({d.experiment}). {escape(d.words)}" for d in ERRATA
@@ -78,7 +99,7 @@ def figures(section: Section) -> dict[str, Plot]:
 
 
 def missing(results: dict[str, Any]) -> str:
-    """Say what the settings ask for and the results do not hold."""
+    """List the planned cells that the results do not have."""
     found = {(cell["experiment"], cell["name"]) for cell in results["cells"]}
     words = []
     for name in EXPERIMENTS:
@@ -88,19 +109,6 @@ def missing(results: dict[str, Any]) -> str:
             few = ", ".join(names) if len(names) < 6 else f"{len(names)} of {len(planned)} cells"
             words.append(f"of {name}, {few}")
     return "; ".join(words)
-
-
-def _with_fewer_images(results: dict[str, Any]) -> list[str]:
-    settings = settings_of(results)
-    (part,) = sections(results)
-    words = (
-        f"The same with {settings.examples:,} images, {settings.trials} trials and a learning rate "
-        "that falls to 0: augmentation gains more there, and the last steps add no noise, so that "
-        "the share that a method keeps can be told from chance. These are not the paper's settings "
-        "and do not count in the headline."
-    )
-    part = replace(part, title="Averaging at a layer, with fewer images", words=words)
-    return _written(replace(part, differences=()), {})
 
 
 def _written(section: Section, plots: dict[str, Plot]) -> list[str]:

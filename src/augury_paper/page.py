@@ -109,8 +109,8 @@ def _caution(facts: Facts) -> str:
     if facts.paper:
         return ""
     return (
-        "These are not the paper's settings but smaller ones, for a quick look: verdicts here say "
-        "that everything runs, and little about the paper."
+        "These are smaller settings than the paper's, for a quick look: the verdicts show that "
+        "everything runs and say little about the paper."
     )
 
 

@@ -41,7 +41,7 @@ class Experiment(Protocol):
 
 @dataclass
 class Outcome:
-    """What came of a run: its page, and what it could not do, a line each."""
+    """The outcome of a run: its page, and what could not be done, one line each."""
 
     page: Path
     computed: int = 0
@@ -84,7 +84,7 @@ def reproduce(
     progress
         Called with (done, total, what is being done), in thousandths of a cell.
     say
-        Called with lines that a person should read: what is missing, what failed.
+        Called with messages for the user: what is missing, what failed.
     """
     if unknown := [name for name in experiments if name not in EXPERIMENTS]:
         known = ", ".join(EXPERIMENTS)
@@ -144,7 +144,7 @@ def _todo(
     outcome: Outcome,
     say: Callable[[str], None],
 ) -> dict[str, list[Cell]]:
-    """Leave out cells that are finished, and those whose data are missing, which is said."""
+    """Return the cells to compute: not finished, and with their data; report missing data."""
     todo: dict[str, list[Cell]] = {name: [] for name in planned}
     for name, cells in planned.items():
         for cell in cells:
@@ -163,7 +163,7 @@ def _kept(cell: Cell, library: Library, store: Store) -> dict[str, Any] | None:
     """Return the record of a cell that was computed on the data as they are now."""
     source = library.source(cell.dataset)
     if not store.path(cell, source).exists():
-        return None  # so that nothing is read for nothing
+        return None  # reading the data set would be wasted
     return store.read(cell, source, library.fingerprint(cell.dataset))
 
 

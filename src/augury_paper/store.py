@@ -1,4 +1,4 @@
-"""Finished cells as files: each whole or not there, found again by what its numbers depend on."""
+"""Finished cells as files, complete or absent, found by everything their numbers depend on."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ class Store:
     folder: Path
 
     def path(self, cell: Cell, source: str) -> Path:
-        """Say where a cell is kept."""
+        """Return the path of a cell's file."""
         key = json.dumps([cell.dataset, source, cell.setting], sort_keys=True)
         digest = hashlib.sha256(key.encode()).hexdigest()[:12]
         return self.folder / cell.experiment / f"{cell.name}-{digest}.json"
 
     def read(self, cell: Cell, source: str, data: str) -> dict[str, Any] | None:
-        """Return the record of a finished cell; None where there is none that can be read.
+        """Return the record of a finished cell, or None if there is no readable one.
 
         Parameters
         ----------
         cell, source
-            The cell, and what stands for its data set.
+            The cell, and the name of the data that are used for its data set.
         data
-            A sum over the data, which the record's must equal; empty where they are gone.
+            Checksum of the data, which must equal the record's; empty if they are missing.
         """
         try:
             record = json.loads(self.path(cell, source).read_text(encoding="utf-8"))

@@ -34,7 +34,7 @@ def test_the_headline_counts_the_papers_claims_apart(pages):
 
 def test_every_figure_that_the_documentation_shows_is_drawn(pages, tmp_path, monkeypatch):
     monkeypatch.setattr(pages, "FIGURES", tmp_path)
-    monkeypatch.setattr(pages.predict_page, "main", lambda: None)
+    monkeypatch.setattr(pages, "_predictions", lambda: None)
     monkeypatch.setattr(pages, "_save", lambda make, path: path.touch())
     pages.draw()
     for page in (ROOT / "docs").glob("*.md"):

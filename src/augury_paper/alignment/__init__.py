@@ -1,4 +1,4 @@
-"""Figure 2: does kernel target alignment foretell accuracy?"""
+"""Figure 2: does kernel target alignment predict accuracy?"""
 
 from augury_paper.alignment.experiment import cells
 from augury_paper.alignment.page import section

@@ -1,4 +1,4 @@
-"""What the page says of Figure 2: whether alignment foretells accuracy."""
+"""The section of Figure 2: whether alignment predicts accuracy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from augury_paper.settings import Settings
 
 _MODELS = {"rbf": "RBF features", "lenet": "LeNet"}
 _CLEAR = 0.5
-"""The rank correlation from which alignment foretells accuracy."""
+"""The rank correlation from which alignment is said to predict accuracy."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class _Found:
 
 
 def section(results: dict[str, dict[str, Any]], settings: Settings) -> Section:
-    """Say what came of it."""
+    """Judge the correlations, and draw alignment against accuracy."""
     found = {name: _collect(results, name) for name in DATASETS}
     claims: list[Claim] = []
     for name in DATASETS:
@@ -80,7 +80,7 @@ def _percent(values: list[float]) -> list[float]:
 
 
 def _spearman(a: Any, b: Any) -> float:
-    if np.ptp(a) == 0 or np.ptp(b) == 0:  # all alike: nothing is foretold
+    if np.ptp(a) == 0 or np.ptp(b) == 0:  # all alike: nothing is predicted
         return 0.0
     found: Any = spearmanr(a, b)
     return float(found.statistic)

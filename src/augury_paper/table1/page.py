@@ -189,7 +189,7 @@ _COMPARED = (
 
 
 def _ratios(results: Results, shown: Sequence[str]) -> Table:
-    """Say how many times faster one method is than another, and how accurate both are."""
+    """Compare the times of pairs of methods, with the accuracy of both."""
     rows = []
     for name in shown:
         for one, other, words in _COMPARED:

@@ -140,7 +140,7 @@ def _change_tensors(tensors: dict[str, torch.Tensor], draw: random.Random) -> No
     if not tensors:
         return
     name = draw.choice(sorted(tensors))
-    value = tensors[name]
+    value = torch.atleast_1d(tensors[name])  # an earlier change may have left a scalar
     if not value.dtype.is_floating_point or value.element_size() == 1:
         value = value.float()
     changes = (

@@ -13,6 +13,7 @@ from augury.cli import options
 from augury.cli.output import check_outputs, command_line, new_table, save, say
 
 if TYPE_CHECKING:
+    from augury.augmentations import Augmentation
     from augury.results.ranking import Ranking
 
 _STYLE = {
@@ -28,6 +29,14 @@ def rank(
     data: options.Data,
     augmentation: options.Candidates = None,
     from_file: options.FromFile = None,
+    pipeline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE:NAME",
+            help="Your own pipeline, such as a Compose of torchvision: rank it whole and without "
+            "each of its steps.",
+        ),
+    ] = None,
     score: Annotated[
         options.Score | None,
         typer.Option(
@@ -81,13 +90,18 @@ def rank(
     specs = [*(augmentation or []), *(_read_specs(from_file) if from_file else [])]
 
     from augury._base.devices import resolve_device
+    from augury.adapters import take_apart
     from augury.augmentations import parse, strength_ladder
+    from augury.augmentations.sampled import load_object
     from augury.cli.progress import bar
     from augury.data import load
     from augury.forecasting.rank import rank as rank_data
     from augury.networks.load import load_network
 
     candidates = [parse(spec, imports=True) for spec in specs] or None
+    parts = {} if pipeline is None else take_apart(load_object(pipeline))
+    if parts:
+        candidates = [*(candidates or ()), *parts.values()]
     where = resolve_device(device)
     with bar("reading") as tick:
         found = load(
@@ -102,6 +116,8 @@ def rank(
             progress=lambda done, total: tick(done, total, "images"),
         )
     if sweep:
+        if parts:
+            raise AuguryError("--sweep is for families, and --pipeline has none; leave one out")
         families = None if candidates is None else [type(c).__name__ for c in candidates]
         candidates = strength_ladder(found.kind, families, shape=found.shape)
     loaded = None if network is None else load_network(network, found.shape)
@@ -125,6 +141,8 @@ def rank(
             command=command_line(),
         )
     show(result)
+    if parts:
+        show_contributions(result, parts)
     if sweep:
         show_strengths(result)
     save(result, json, report)
@@ -196,6 +214,16 @@ def describe_plan(plan: dict[str, Any]) -> str:
         line += f" of {plan['side']} pixels"
     assumed = [name for name in plan["assumed"] if name in ("epochs", "examples")]
     return line + (f" ({' and '.join(assumed)} assumed)" if assumed else "")
+
+
+def show_contributions(result: Ranking, parts: dict[str, Augmentation]) -> None:
+    """Print what each step of a pipeline adds: the whole's gain less that without the step."""
+    whole, *others = parts
+    digits = 2 if result.score == "trial" else 4
+    gain = result[repr(parts[whole])].gain
+    for name in others:
+        added = gain - result[repr(parts[name])].gain
+        say(f"{name.removeprefix('without ')} adds {added:+.{digits}f} to the pipeline")
 
 
 def show_strengths(result: Ranking) -> None:

@@ -110,6 +110,22 @@ def test_ultralytics_switches_off_what_is_not_in_the_policy():
     assert "fliplr=0.25" in text
 
 
+@pytest.mark.parametrize(
+    ("spec", "argument"),
+    [
+        ("rand_augment(2,9)", "rand-m3-n2-p1-inc1"),
+        ("trivial_augment(1)", "rand-m10-n1-mstd101-p1-inc1"),
+    ],
+)
+def test_the_argument_of_timm(spec, argument):
+    from timm.data.auto_augment import rand_augment_transform
+
+    assert f"--aa {argument} is the nearest" in augury.export(spec, to="timm")
+    made = rand_augment_transform(argument, {})
+    assert {operation.prob for operation in made.ops} == {1.0}
+    assert len(made.ops) == 15
+
+
 def test_an_augmentation_exports_itself():
     rotated = parse("rotation(15)")
     assert rotated.to("kornia") == augury.export("rotation(15)", to="kornia")

@@ -23,6 +23,17 @@ def _enhance(name: str, strength: float) -> list[Call] | None:
     return _operation(f"{name}Increasing", strength / 0.09) if strength <= 0.9 else None
 
 
+def _argument(augmentation: ours.Augmentation) -> str:
+    """Return a comment with the nearest ``--aa`` argument of timm's scripts, if there is one."""
+    if isinstance(augmentation, ours.rand_augment):  # levels to 30 here, to 10 in timm
+        text = f"rand-m{round(augmentation.level / 3)}-n{augmentation.operations}-p1-inc1"
+    elif isinstance(augmentation, ours.trivial_augment):  # mstd over 100: drawn evenly from 0
+        text = f"rand-m10-n{augmentation.operations}-mstd101-p1-inc1"
+    else:
+        return ""
+    return f"--aa {text} is the nearest argument: it draws from timm's own 15 operations.\n"
+
+
 class Timm(Torchvision):
     """Images of PIL; what timm lacks is torchvision's, or a function, on a tensor in between."""
 
@@ -79,7 +90,7 @@ class Timm(Torchvision):
 
     def write(self, augmentation: ours.Augmentation) -> str:
         return write_module(
-            f"{augmentation}, written by augury {__version__} for timm.\n"
+            f"{augmentation}, written by augury {__version__} for timm.\n{_argument(augmentation)}"
             "Takes and returns a PIL image: put it before the tensor conversion, for instance "
             "with transform.transforms.insert(0, augment).",
             call("v2.Compose", self.steps(augmentation) or [call("v2.Identity")]),

@@ -155,7 +155,7 @@ def test_all_libraries_in_one_ranking():
             lambda image: image.flip(-1),
         ],
         score="ridge",
-        features="flatten",
+        feature_map="flatten",
     )
     shown = {row.augmentation.partition("(")[0] for row in found.rows}
     assert {"RandomRotation", "RandomAffine", "VerticalFlip", "noise"} < shown

@@ -23,7 +23,7 @@ def ranking() -> Ranking:
         digits.target[:200],
         ["rotation(10)", "vertical_flip"],
         score="ridge",
-        features="flatten",
+        feature_map="flatten",
     )
 
 

@@ -1,225 +1,289 @@
-"""Does a score foretell what training shows? Train every candidate, then judge every score.
+"""Does a forecast agree with what training shows? Train every candidate, then compare.
 
-    python benchmarks/predict.py DATA.npz… [--name NAME] [--architectures cnn,lenet,resnet]
-        [--scores trial,ridge:patches,…] [--steps N] [--seeds N] [--device auto] [--quick]
-    python benchmarks/predict.py --table
+    python benchmarks/predict.py run DATA.npz --source NAME --epochs N [--network cnn] [--seeds 2]
+        [--examples N] [--from-file SPECS] [--device auto] [--out DIR]
+    python benchmarks/predict.py table [--results DIR]
+    python benchmarks/predict.py page [--results DIR] [--out docs/prediction.md]
+    python benchmarks/predict.py --quick
 
-A data file holds x_train, y_train, x_test and y_test. Results go to benchmarks/results/predict/,
-one JSON file a data file; what is there already is not computed again, so a run can be stopped and
-gone on with. `--table` prints all of them; `docs/prediction.md` shows them.
+`run` trains every candidate on the whole of DATA (x_train, y_train, x_test, y_test), all at once as
+one grouped network, runs the trial for the same plan on the training images alone, and writes one
+JSON file for this cell. `table` judges all cells, each by constants fitted to the other sources;
+`page` writes the same as a page of the docs.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
+import math
 import platform
+import subprocess
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from judging import judge
-from rivals import RIVALS
+from scipy.optimize import minimize
+from scipy.special import ndtr, stdtrit
+from scipy.stats import spearmanr
+from scipy.stats import t as student
 
-import augury
 from augury._base.devices import resolve_device
 from augury._base.files import write
-from augury.augmentations import Mixture, default_augmentations, identity, parse
-from augury.data import Dataset, as_dataset
+from augury.augmentations import default_augmentations, identity, parse
+from augury.data import as_dataset
+from augury.forecasting.effort import CPU, GPU, make_trial
+from augury.forecasting.forecast import Calibration, Forecast, expect
+from augury.forecasting.plan import TrainingPlan
 from augury.forecasting.training import train_together
+from augury.forecasting.trial import run_folds, shrink
+from augury.forecasting.verdicts import POINTS, PROBABLE, SURE
 
 RESULTS = Path(__file__).parent / "results" / "predict"
-SETTINGS = {"lenet": 0.002, "cnn": 0.003, "resnet": 0.003}
-MIXTURE = "one of all at random"
+NOTHING = 0.3
+"""Real gains of fewer points than these are neither help nor harm."""
+
+Cell = dict[str, Any]
 
 
-def read(path: Path, most: int | None) -> tuple[Dataset, Dataset]:
-    with np.load(path) as arrays:
-        train = as_dataset(arrays["x_train"], arrays["y_train"], max_examples=most)
+def run(options: argparse.Namespace) -> Path:
+    """Train every candidate, forecast every candidate, and write the cell."""
+    device = resolve_device(options.device)
+    with np.load(options.data) as arrays:
+        train = as_dataset(arrays["x_train"], arrays["y_train"], max_examples=options.examples)
         test = as_dataset(arrays["x_test"], arrays["y_test"], classes=train.classes)
-    return train, test
-
-
-def truth(
-    found: dict[str, Any], train: Dataset, test: Dataset, specs: list[str], options: Any, where: Any
-) -> None:
-    """Train every candidate, and a uniform mixture of all, with each architecture."""
+    specs = [repr(a) for a in default_augmentations(train.kind, train.shape)]
+    if options.from_file:
+        specs = [line.strip() for line in options.from_file.read_text().splitlines() if line]
     candidates = [parse(spec) for spec in specs]
-    everything = dict(zip(["identity", *specs], [identity(), *candidates], strict=True))
-    everything[MIXTURE] = Mixture.of(*candidates)
-    for architecture in options.architectures.split(","):
-        empty = {"accuracy": {}, "cross_entropy": {}, "steps": options.steps, "seconds": 0.0}
-        known = found["truth"].setdefault(architecture, empty | {"device": _device(where)})
-        names = [name for name in everything if name not in known["accuracy"]]
-        if not names:
-            continue
-        started = time.perf_counter()
-        curve = train_together(
-            train, test, [everything[name] for name in names],
-            architecture=architecture, seeds=options.seeds, steps=known["steps"],
-            rate=SETTINGS[architecture], device=where,
+    started = time.perf_counter()
+    truth = train_together(
+        train, test, [identity(), *candidates], architecture=options.network,
+        seeds=options.seeds, epochs=options.epochs, device=device,
+    )  # fmt: skip
+    seconds = time.perf_counter() - started
+    level = options.effort or (GPU if device.type == "cuda" else CPU)
+    trial = make_trial(TrainingPlan(epochs=options.epochs), train, level)
+    data, fitted = shrink(train, candidates, trial.side)
+    folds = run_folds(data, fitted, trial, range(trial.folds), seed=0, device=device)
+    forecast = Forecast(
+        folds, data.y, len(train.classes or ()), trained=trial.examples, planned=len(train)
+    )
+    moved = [forecast.shift(k) for k in range(len(forecast))]
+    accuracy = dict(zip(["identity", *specs], (100 * truth.accuracy).tolist(), strict=True))
+    name = f"{options.source}_{len(train)}_{options.epochs}_{options.network}".replace(" ", "_")
+    cell = {
+        "name": name, "source": options.source, "examples": len(train), "tests": len(test),
+        "epochs": options.epochs, "network": options.network, "shape": list(train.shape),
+        "seconds": round(seconds, 1), "about": _about(device), "accuracy": accuracy,
+        "trial": {
+            "examples": trial.examples, "folds": trial.folds, "replicas": trial.replicas,
+            "tried": forecast.baseline.tried, "expected": forecast.baseline.expected,
+            "rate": forecast.rate,
+            "shift": {s: m for s, (m, _) in zip(specs, moved, strict=True)},
+            "error": {s: e for s, (_, e) in zip(specs, moved, strict=True)},
+        },
+    }  # fmt: skip
+    out = Path(options.out) / f"{name}.json"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write(out, json.dumps(cell, indent=1) + "\n")
+    return out
+
+
+def _about(device: torch.device) -> dict[str, str]:
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    machine = torch.cuda.get_device_name() if device.type == "cuda" else platform.processor()
+    return {"commit": found.stdout.strip() or "unknown", "machine": machine,
+            "torch": torch.__version__, "python": platform.python_version()}  # fmt: skip
+
+
+def real_gains(cell: Cell) -> dict[str, float]:
+    """Return what training showed, in points over no augmentation."""
+    base = np.mean(cell["accuracy"]["identity"])
+    return {s: float(np.mean(v) - base) for s, v in cell["accuracy"].items() if s != "identity"}
+
+
+def arrays(cell: Cell, calibration: Calibration) -> tuple[np.ndarray, ...]:
+    """Return forecast gains, their spreads and real gains of the candidates that have both."""
+    trial, real = cell["trial"], real_gains(cell)
+    specs = [spec for spec in trial["shift"] if spec in real]
+    found = [
+        expect(trial["shift"][s], trial["error"][s], trial["expected"], True, calibration)
+        for s in specs
+    ]
+    gain, spread = np.array(found).T
+    return gain, spread, np.array([real[s] for s in specs])
+
+
+def fit(cells: list[Cell]) -> Calibration:
+    """Fit slope, floor and share by likelihood, every source counting alike."""
+    counts: dict[str, int] = {}
+    for cell in cells:
+        counts[cell["source"]] = counts.get(cell["source"], 0) + 1
+    freedom = Calibration().freedom
+
+    def misfit(theta: np.ndarray) -> float:
+        slope, floor, share = np.exp(theta)
+        settings = Calibration(slope=slope, floor=floor, share=share)
+        total = 0.0
+        for cell in cells:
+            gain, spread, real = arrays(cell, settings)
+            log = student.logpdf((real - gain) / spread, freedom) - np.log(spread)
+            total -= float(log.mean()) / counts[cell["source"]]
+        return total
+
+    start = np.log([0.8, 0.03, 0.3])
+    found = minimize(misfit, start, method="Nelder-Mead", options={"maxiter": 120, "xatol": 0.02})
+    slope, floor, share = np.exp(found.x)
+    return Calibration(slope=slope, floor=floor, share=share)
+
+
+def judge(cell: Cell, calibration: Calibration) -> dict[str, float]:
+    """Compare the forecasts of a cell with what training showed."""
+    gain, spread, real = arrays(cell, calibration)
+    clear = np.abs(real) > 0.5
+    order = np.argsort(-gain, kind="stable")
+    probability = ndtr(calibration.confidence * gain / spread)
+    sign = np.where(gain > 0, probability, 1 - probability)
+    wrong = (np.sign(gain) != np.sign(real)) & (np.abs(real) > NOTHING)
+    decided = (sign >= SURE) & (np.abs(gain) >= POINTS)
+    probable = (sign >= PROBABLE) & (np.abs(gain) >= POINTS)
+    half = float(stdtrit(calibration.freedom, 0.975)) * spread
+    return {
+        "spearman": float(spearmanr(gain, real)[0]),
+        "signs": float(np.mean(np.sign(gain[clear]) == np.sign(real[clear]))),
+        "regret@3": float(real.max() - real[order[:3]].max()),
+        "bias": float(np.mean(gain - real)),
+        "error": float(np.mean(np.abs(gain - real))),
+        "covered": float(np.mean(np.abs(gain - real) <= half)),
+        "decided": float(np.mean(decided)),
+        "wrong": int(np.sum(decided & wrong)),
+        "said": int(np.sum(decided)),
+        "probably": float(np.mean(probable)),
+        "probably wrong": int(np.sum(probable & wrong)),
+        "probably said": int(np.sum(probable)),
+    }
+
+
+def read(folder: Path) -> list[Cell]:
+    """Read all cells."""
+    return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+
+
+def judged(folder: Path) -> list[tuple[Cell, dict[str, float]]]:
+    """Judge every cell that has a trial, by constants fitted to the other sources."""
+    cells = [cell for cell in read(folder) if "trial" in cell]
+    fitted = {
+        source: fit([cell for cell in cells if cell["source"] != source])
+        for source in {cell["source"] for cell in cells}
+    }
+    return [(cell, judge(cell, fitted[cell["source"]])) for cell in cells]
+
+
+COLUMNS = ("spearman", "signs", "regret@3", "bias", "error", "covered", "decided")
+
+
+def table(rows: list[tuple[Cell, dict[str, float]]]) -> list[str]:
+    """Return the table in Markdown, its means last."""
+    lines = [
+        "| source | examples | epochs | network | " + " | ".join(COLUMNS) + " |",
+        "| --- |" + " --- |" * (3 + len(COLUMNS)),
+    ]
+    for cell, found in rows:
+        values = " | ".join(f"{found[c]:.2f}" for c in COLUMNS)
+        lines.append(
+            f"| {cell['source']} | {cell['examples']:,} | {cell['epochs']} | {cell['network']} | "
+            f"{values} |"
+        )
+    means = " | ".join(f"{np.mean([found[c] for _, found in rows]):.2f}" for c in COLUMNS)
+    lines.append(f"| **mean** | | | | {means} |")
+    return lines
+
+
+def closed_forms(folder: Path) -> list[str]:
+    """Return the mean rank correlation of the closed-form scores, where they were computed."""
+    found: dict[str, list[float]] = {}
+    for cell in read(folder):
+        real = real_gains(cell)
+        for name, gains in cell.get("scores", {}).items():
+            specs = [s for s in gains if s in real]
+            rho = spearmanr([gains[s] for s in specs], [real[s] for s in specs])[0]
+            found.setdefault(name, []).append(float(rho))
+    lines = ["| score | cells | mean rank correlation |", "| --- | --- | --- |"]
+    for name, values in sorted(found.items(), key=lambda item: -np.mean(item[1])):
+        lines.append(f"| {name} | {len(values)} | {np.mean(values):.2f} |")
+    return lines
+
+
+def page(folder: Path) -> str:
+    """Return the page of the docs."""
+    rows = judged(folder)
+    said, wrong = (sum(found[k] for _, found in rows) for k in ("said", "wrong"))
+    maybe, amiss = (sum(found[k] for _, found in rows) for k in ("probably said", "probably wrong"))
+    sources = sorted({cell["source"] for cell, _ in rows})
+    words = (Path(__file__).parent / "predict_page.md").read_text()
+    return words.format(
+        table="\n".join(table(rows)),
+        scores="\n".join(closed_forms(folder)),
+        cells=len(rows),
+        sources=f"{len(sources)} sources ({', '.join(sources)})",
+        said=said,
+        right=100 * (1 - wrong / max(1, said)),
+        maybe=maybe,
+        maybe_right=100 * (1 - amiss / max(1, maybe)),
+    )
+
+
+def quick() -> None:
+    """Run one small cell from scikit-learn's digits, in a temporary directory."""
+    from sklearn.datasets import load_digits
+
+    digits = load_digits()
+    x, y = (15 * digits.images).astype(np.uint8), digits.target
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "digits.npz"
+        np.savez(path, x_train=x[:600], y_train=y[:600], x_test=x[600:], y_test=y[600:])
+        specs = Path(folder) / "specs.txt"
+        specs.write_text("rotation(10)\nflips\ntranslation(0.1)\nnoise(0.1)\n")
+        options = argparse.Namespace(
+            data=path, source="digits", epochs=10, network="cnn", seeds=1, examples=None,
+            from_file=specs, device="cpu", out=folder, effort=3,
         )  # fmt: skip
-        known["accuracy"] |= dict(zip(names, curve.accuracy.tolist(), strict=True))
-        known["cross_entropy"] |= dict(zip(names, curve.cross_entropy.tolist(), strict=True))
-        if len(names) > len(specs):  # not where only what was missing was added
-            known["seconds"] = time.perf_counter() - started
-        yield_to(options, found)
-
-
-def score(
-    found: dict[str, Any], train: Dataset, specs: list[str], options: Any, where: Any
-) -> None:
-    """Judge every candidate by each score and rival."""
-    for wanted in options.scores.split(","):
-        if wanted in found["scores"]:
-            continue
-        name, _, features = wanted.partition(":")
-        started = time.perf_counter()
-        if name in RIVALS:
-            values = RIVALS[name](train, [identity(), *map(parse, specs)], 0, where)
-            gain = dict(zip(specs, (values[1:] - values[0]).tolist(), strict=True))
-            row: dict[str, Any] = {"gain": gain}
-        else:
-            ranking = augury.rank(
-                train, augmentations=specs, score=name, features=features or None,
-                device=where, max_examples=None,
-            )  # fmt: skip
-            row = {
-                "gain": {r.augmentation: r.gain for r in ranking.rows},
-                "interval": {r.augmentation: [r.low, r.high] for r in ranking.rows},
-                "baseline": ranking.baseline.score,
-                "features": ranking.features,
-            }
-        row |= {"seconds": time.perf_counter() - started, "device": _device(where)}
-        found["scores"][wanted] = row
-        yield_to(options, found)
-        print(f"{found['name']}: {wanted}: {row['seconds']:.1f} s", flush=True)
-
-
-def yield_to(options: Any, found: dict[str, Any]) -> None:
-    write(Path(options.out) / f"{found['name']}.json", json.dumps(found, indent=1) + "\n")
-
-
-def _device(where: torch.device) -> str:
-    return torch.cuda.get_device_name() if where.type == "cuda" else f"{os.cpu_count()} cores"
-
-
-def table(folder: Path) -> list[dict[str, Any]]:
-    """Judge all scores of all results; one row a data file, architecture and score."""
-    rows = []
-    for path in sorted(folder.glob("*.json")):
-        found = json.loads(path.read_text())
-        for architecture, real in found["truth"].items():
-            accuracy = real["accuracy"]
-            mean = np.mean(
-                [np.mean(v) for k, v in accuracy.items() if k not in ("identity", MIXTURE)]
-            )
-            best = max(np.mean(v) for k, v in accuracy.items() if k != MIXTURE)
-            about = {"data": found["name"], "network": architecture, "train": found["train"]}
-            rows.append(
-                about | {"score": "no choice (mean of all)", "regret@1": 100 * (best - mean)}
-            )
-            if MIXTURE in accuracy:
-                mixed = 100 * (best - np.mean(accuracy[MIXTURE]))
-                rows.append(about | {"score": f"no choice ({MIXTURE})", "regret@1": mixed})
-            for name, guess in found["scores"].items():
-                interval = guess.get("interval") if name == "trial" else None
-                share = guess["seconds"] / real["seconds"]
-                same = guess["device"] == real["device"]
-                rows.append(
-                    about | {"score": name} | judge(guess["gain"], accuracy, interval)
-                    | {"time share": share if same else None}
-                )  # fmt: skip
-    return rows
-
-
-def show(rows: list[dict[str, Any]]) -> None:
-    print(f"{'data':12} {'network':7} {'score':28} {'spearman':>20} {'signs':>6} "
-          f"{'regret@1':>8} {'@3':>6} {'covered':>8} {'time':>6}")  # fmt: skip
-    for row in rows:
-        rho = row.get("spearman")
-        text = f"{rho[0]:.2f} ({rho[1]:.2f} to {rho[2]:.2f})" if rho else ""
-        cells = [
-            f"{row[key]:.2f}" if row.get(key) is not None else ""
-            for key in ("signs", "regret@1", "regret@3", "covered", "time share")
-        ]
-        print(f"{row['data']:12} {row['network']:7} {row['score']:28} {text:>20} {cells[0]:>6} "
-              f"{cells[1]:>8} {cells[2]:>6} {cells[3]:>8} {cells[4]:>6}")  # fmt: skip
+        cell = json.loads(run(options).read_text())
+    found = judge(cell, Calibration())
+    print(" ".join(f"{name}={value:.2f}" for name, value in found.items()))
+    assert all(math.isfinite(value) for value in found.values())
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("data", nargs="*", type=Path)
-    parser.add_argument("--name")
-    parser.add_argument("--augmentations", type=Path, help="a file with one spec a line")
-    parser.add_argument("--max-train", type=int)
-    parser.add_argument("--architectures", default="cnn")
-    parser.add_argument(
-        "--scores",
-        default="trial,alignment,centred-alignment,ridge:patches,kernel-ridge:gradient,"
-        "pixel distance,affinity,one epoch of LeNet",
-    )
-    parser.add_argument("--steps", type=int, default=1200)
+    parser.add_argument("command", nargs="?", choices=("run", "table", "page"))
+    parser.add_argument("data", nargs="?", type=Path)
+    parser.add_argument("--source", default="data")
+    parser.add_argument("--epochs", type=int, default=40)
+    parser.add_argument("--network", default="cnn")
     parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--examples", type=int)
+    parser.add_argument("--effort", type=int)
+    parser.add_argument("--from-file", type=Path)
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--out", default=str(RESULTS))
-    parser.add_argument("--quick", action="store_true", help="digits, six candidates, a minute")
-    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--out")
+    parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
-    where = resolve_device(options.device)
-    if where.type == "cuda":
-        torch.backends.cudnn.benchmark = True
     if options.quick:
-        options.steps, options.seeds, options.out = 150, 1, str(_quick_folder())
-        options.data = [_quick_data(Path(options.out))]
-    for path in options.data:
-        train, test = read(path, options.max_train)
-        name = options.name or path.stem
-        target = Path(options.out) / f"{name}.json"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        specs = (
-            [
-                line.strip()
-                for line in options.augmentations.read_text().splitlines()
-                if line.strip()
-            ]
-            if options.augmentations
-            else [repr(a) for a in default_augmentations(train.kind, train.shape)]
-        )
-        specs = [s for s in specs if s != "identity"][: 6 if options.quick else None]
-        found = json.loads(target.read_text()) if target.exists() else {
-            "name": name, "train": len(train), "test": len(test), "shape": list(train.shape),
-            "truth": {}, "scores": {},
-            "versions": {"augury": augury.__version__, "torch": torch.__version__,
-                         "python": platform.python_version()},
-        }  # fmt: skip
-        truth(found, train, test, specs, options, where)
-        score(found, train, specs, options, where)
-    show(table(Path(options.out)))
-
-
-def _quick_folder() -> Path:
-    import tempfile
-
-    return Path(tempfile.mkdtemp(prefix="augury-predict-"))
-
-
-def _quick_data(folder: Path) -> Path:
-    from sklearn.datasets import load_digits
-
-    digits = load_digits()
-    path = folder / "digits.npz"
-    np.savez(
-        path,
-        x_train=digits.images[:600].astype(np.uint8) * 15,
-        y_train=digits.target[:600],
-        x_test=digits.images[600:].astype(np.uint8) * 15,
-        y_test=digits.target[600:],
-    )
-    return path
+        quick()
+    elif options.command == "run":
+        options.out = options.out or str(RESULTS)
+        print(run(options))
+    elif options.command == "page":
+        write(options.out or "docs/prediction.md", page(options.results))
+    else:
+        print("\n".join(table(judged(options.results))))
 
 
 if __name__ == "__main__":

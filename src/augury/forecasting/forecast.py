@@ -44,9 +44,9 @@ class Calibration:
         is mostly how large gains are.
     """
 
-    slope: float = 0.8
-    floor: float = 0.033
-    share: float = 0.38
+    slope: float = 0.87
+    floor: float = 0.035
+    share: float = 0.3
     noise: float = 0.02
     freedom: float = 6.0
     confidence: float = 1.4

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from augury._base.rng import Rng, normal_from, uniform_from
+from augury._base.rng import Rng, mix, mix_int, normal_from, uniform_from
 
 
 @settings(deadline=None, max_examples=25)
@@ -60,3 +60,8 @@ def test_uniform_numbers_are_inside_the_open_interval():
 def test_whole_numbers_are_even():
     counts = torch.bincount(Rng(1, torch.arange(10000)).integers(3, 4).flatten(), minlength=4)
     assert float((counts / 30000 - 0.25).abs().max()) < 0.01
+
+
+@given(st.integers(-(2**63), 2**63 - 1))
+def test_an_integer_is_scrambled_as_a_tensor_is(value):
+    assert mix_int(value) == int(mix(torch.tensor(value)))

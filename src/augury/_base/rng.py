@@ -18,6 +18,7 @@ _MULTIPLY_1 = 0xBF58476D1CE4E5B9 - (1 << 64)
 _MULTIPLY_2 = 0x94D049BB133111EB - (1 << 64)
 _FRACTION = (1 << 24) - 1
 _BELOW_ONE = 1 - 2.0**-24  # the largest float32 under 1
+_WORD = (1 << 64) - 1
 
 
 def mix(z: Tensor) -> Tensor:
@@ -31,6 +32,15 @@ def mix(z: Tensor) -> Tensor:
 def _shift(z: Tensor, bits: int) -> Tensor:
     """Shift right without the sign: torch's own shift on int64 is arithmetic."""
     return (z >> bits) & ((1 << (64 - bits)) - 1)
+
+
+def mix_int(z: int) -> int:
+    """Scramble one integer as `mix` does, with no copy to a device."""
+    z = (z + _STEP) & _WORD
+    z = ((z ^ (z >> 30)) * _MULTIPLY_1) & _WORD
+    z = ((z ^ (z >> 27)) * _MULTIPLY_2) & _WORD
+    z ^= z >> 31
+    return z - (1 << 64) if z >> 63 else z
 
 
 def spread_bits(keys: Tensor, size: int) -> Tensor:
@@ -73,13 +83,13 @@ class Rng:
     """
 
     def __init__(self, seed: int, index: Tensor) -> None:
-        start = torch.tensor(seed & 0x7FFF_FFFF_FFFF_FFFF, device=index.device)
-        self.keys = mix(mix(start) + index.to(torch.int64) * _STEP)
+        start = mix_int(seed & 0x7FFF_FFFF_FFFF_FFFF)
+        self.keys = mix(index.to(torch.int64) * _STEP + start)
 
     def child(self, stream: int) -> Rng:
         """Return an independent source of randomness, for a part of a composite."""
         other = object.__new__(Rng)
-        other.keys = mix(self.keys ^ mix(torch.tensor(stream + 1, device=self.keys.device)))
+        other.keys = mix(self.keys ^ mix_int(stream + 1))
         return other
 
     def key(self, n: int) -> Tensor:

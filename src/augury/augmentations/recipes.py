@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -69,10 +70,7 @@ class Recipe(Family):
 
     def draw(self, n: int, rng: Rng) -> Params:
         """Draw ``(operation, level)`` for each step."""
-        levels, signed = self.levels(), torch.tensor([name in _SIGNED for name in OPERATIONS])
-        none = torch.zeros(BINS)
-        table = torch.stack([levels.get(name, none) for name in OPERATIONS]).to(rng.keys.device)
-        signed = signed.to(rng.keys.device)
+        table, signed, _ = _tables(self, rng.keys.device)
         steps = []
         for k in range(self.operations):
             at = rng.child(k)
@@ -84,19 +82,11 @@ class Recipe(Family):
 
     def apply(self, x: Tensor, params: Params) -> Tensor:
         parts = tuple(self.warp if part is None else part for part in _PARTS)
-        kernels = torch.tensor(_KERNELS, device=x.device)
+        _, _, kernels = _tables(self, x.device)
         steps = []
         for operation, level in params:
-            warped = torch.stack([operation.to(level.dtype), level], dim=-1)
-            each = (
-                warped
-                if isinstance(part, _Warp)
-                else 1 + level
-                if isinstance(part, Blend)
-                else level
-                for part in parts
-            )
-            steps.append((kernels[operation], *each))
+            given = (_given(part, operation, level) for part in parts)
+            steps.append((kernels[operation], *given))
         return route(x, parts, steps)
 
 
@@ -175,6 +165,16 @@ def _levels(
     }
 
 
+@lru_cache(maxsize=64)
+def _tables(recipe: Recipe, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the levels of all operations, which have a sign, and the part that each goes to."""
+    with torch.inference_mode(False):  # they outlive the mode in which they are first asked for
+        levels, none = recipe.levels(), torch.zeros(BINS)
+        table = torch.stack([levels.get(name, none) for name in OPERATIONS])
+        signed = torch.tensor([name in _SIGNED for name in OPERATIONS])
+        return table.to(device), signed.to(device), torch.tensor(_KERNELS, device=device)
+
+
 class _Warp(Affine):
     """Any of the five warps; the parameters are the number of the operation and its level."""
 
@@ -198,6 +198,13 @@ class _Warp(Affine):
         x0 = shear_x * (height / 2) - x.trunc()
         y0 = shear_y * (width / 2) - y.trunc()
         return cos, shear_x - sin, shear_y + sin, cos, x0, y0
+
+
+def _given(part: Augmentation, operation: Tensor, level: Tensor) -> Tensor:
+    """Return what a part takes for its parameters."""
+    if isinstance(part, _Warp):
+        return torch.stack([operation.to(level.dtype), level], dim=-1)
+    return 1 + level if isinstance(part, Blend) else level
 
 
 class _Contrast(Blend):

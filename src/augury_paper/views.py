@@ -38,7 +38,7 @@ class Pool:
         parts, weights = [], torch.empty(0)
         for index in torch.arange(len(data)).split(2048):
             x = data.batch(index, device, torch.float32)
-            views, weights = augmentation.versions(x, n_views, Rng(0, index.to(device)))
+            views, weights = augmentation.weighted_views(x, n_views, Rng(0, index.to(device)))
             parts.append(to_bytes(views))
         classes = len(data.classes or ())
         return cls(data.x.to(device), data.y.to(device), torch.cat(parts, 1), weights, classes)

@@ -172,7 +172,7 @@ def test_average_over_a_group_is_invariant(group):
     w = torch.randn(x[0].numel(), 6, dtype=x.dtype, generator=torch.Generator().manual_seed(3))
 
     def psi(images):
-        versions, weights = group.versions(images, 8, Rng(0, torch.arange(len(images))))
+        versions, weights = group.weighted_views(images, 8, Rng(0, torch.arange(len(images))))
         return torch.einsum("n,nbd->bd", weights, (versions.flatten(2) @ w).cos())
 
     for moved in group.apply(x.unsqueeze(0), group.nodes(8).params):
@@ -343,7 +343,7 @@ def test_a_part_works_on_the_rows_that_drew_it_alone(spec):
         ("", "it ends where a family's name should follow"),
         ("scaling(a,b)", "expected a number, got 'a'"),
         ("rotation(15) ** 0", "the power must be 1, 2, 3"),
-        ("0*flips | invert", "weights must be over 0"),
+        ("0*flips | invert", "expected weights over 0"),
         ("rotation(15); import os", "unexpected '; import o'"),
         ("posterize(2.5)", "a whole number of bits"),
         ("noise(1e999)", "expected a standard deviation over 0"),

@@ -110,10 +110,10 @@ def test_what_a_users_function_does_wrong_is_one_line(user_module):
     refused("sampled(mine:boom) failed: ValueError: my bug (mine.py:5)", run, "boom")
     refused("sampled(mine:empty,pil) failed: KeyError (mine.py:8)", run, "empty", "pil")
     refused("failed: RuntimeError: mat1|(mine.py:11)", run, "deep")  # not the place in torch
-    refused("sampled(mine:nan) gave values that are not finite", run, "nan")
-    refused("sampled(mine:nothing) gave nothing|a tensor", run, "nothing")
-    refused("gave a list; give back what came: a PIL image", run, "pair", "pil")
-    refused("gave an array of object|an array of numbers", run, "objects", "array")
+    refused("sampled(mine:nan) returned values that are not finite", run, "nan")
+    refused("sampled(mine:nothing) returned None|a tensor", run, "nothing")
+    refused("returned a list; return a PIL image", run, "pair", "pil")
+    refused("returned an array of object|an array of numbers", run, "objects", "array")
 
 
 def test_a_module_that_cannot_be_imported_is_one_line(user_module):

@@ -378,7 +378,7 @@ def test_one_view_is_drawn_and_not_the_mean_parameter(spec):
     """The only node of a rule of one would be no augmentation, or half a turn for all."""
     augmentation, x = parse(spec), images(b=5)
     assert augmentation.nodes(1) is None
-    views, weights = augmentation.versions(x, 1, Rng(0, torch.arange(5)))
+    views, weights = augmentation.weighted_views(x, 1, Rng(0, torch.arange(5)))
     assert weights.tolist() == [1.0]
     assert float((views[0] - x).abs().amax((1, 2, 3)).min()) > 1e-3
     phi = FourierFeatures(64, gamma=0.2)

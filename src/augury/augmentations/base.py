@@ -34,9 +34,9 @@ class Nodes(NamedTuple):
 class Augmentation(ABC):
     """A probability distribution T over maps of an input to itself.
 
-    Draw, then apply: `draw` gives parameters, `apply` is a pure function of inputs and parameters.
-    Inputs of `apply` have shape ``(n or 1, b, *shape)`` for n versions of b examples, and its
-    result has shape ``(n, b, *shape)``.
+    Draw, then apply: `draw` returns parameters, `apply` is a pure function of inputs and
+    parameters. The inputs of `apply` have shape ``(n or 1, b, *shape)`` for n views of b examples,
+    and its result has shape ``(n, b, *shape)``.
     """
 
     kinds: frozenset[str] = frozenset(KINDS.values())
@@ -50,33 +50,34 @@ class Augmentation(ABC):
 
     @abstractmethod
     def draw(self, n: int, rng: Rng) -> Params:
-        """Draw n versions for each example of `rng`: leading shape ``(n, b)``."""
+        """Draw the parameters of n views of each example of `rng`: leading shape ``(n, b)``."""
 
     def nodes(self, n: int) -> Nodes | None:
-        """Give a rule of at most n shared maps: exact where finite, None where none is known."""
+        """Return a rule of at most n shared maps, exact where finite; None if there is no rule."""
         return None
 
     @abstractmethod
     def apply(self, x: Tensor, params: Params) -> Tensor:
         """Transform ``(n or 1, b, *shape)`` into ``(n, b, *shape)``."""
 
-    def views(self, x: Tensor, n: int, rng: Rng) -> Tensor:
-        """Give n random versions of each of the examples x: ``(n, b, *shape)``."""
+    def views(self, x: Tensor, n_views: int, rng: Rng) -> Tensor:
+        """Return random views of each of the examples x: ``(n_views, b, *shape)``."""
         self.check(tuple(x.shape[1:]))
-        return self.apply(x.unsqueeze(0), self.draw(n, rng))
+        return self.apply(x.unsqueeze(0), self.draw(n_views, rng))
 
-    def versions(self, x: Tensor, n: int, rng: Rng) -> tuple[Tensor, Tensor]:
-        """Give versions and their weights: by the rule of `nodes` where there is one, else drawn.
+    def weighted_views(self, x: Tensor, n_views: int, rng: Rng) -> tuple[Tensor, Tensor]:
+        """Return views and their weights: by the rule of `nodes` where there is one, else drawn.
 
         Returns
         -------
-        versions, weights
-            Shapes ``(m, b, *shape)`` and ``(m,)`` with m at most n.
+        views, weights
+            Shapes ``(m, b, *shape)`` and ``(m,)`` with m at most `n_views`.
         """
         self.check(tuple(x.shape[1:]))
-        rule = self.nodes(n)
+        rule = self.nodes(n_views)
         if rule is None:
-            return self.views(x, n, rng), torch.full((n,), 1.0 / n, dtype=x.dtype, device=x.device)
+            even = torch.full((n_views,), 1.0 / n_views, dtype=x.dtype, device=x.device)
+            return self.views(x, n_views, rng), even
         params = to_device(rule.params, x.device)
         return self.apply(x.unsqueeze(0), params), rule.weights.to(x)
 
@@ -99,7 +100,7 @@ class Augmentation(ABC):
     def adjoint(self, w: Tensor, params: Params) -> Tensor:
         """Apply the transpose of each shared map to w: ``(m, *shape)`` to ``(n, m, *shape)``.
 
-        It is a vector-Jacobian product of `apply`, so it is right for whatever `apply` does.
+        It is the vector-Jacobian product of `apply`, so nobody has to write a transpose by hand.
         """
         if not self.linear:
             raise AuguryError(f"{self} is not linear in its input, so it has no adjoint")

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.utils.data import Dataset, get_worker_info
 
 from augury._base.errors import AuguryError
+from augury._base.pixels import to_bytes
 from augury._base.rng import Rng
 from augury.augmentations.base import KINDS, Augmentation
 
@@ -229,6 +230,4 @@ def _as_floats(image: Tensor, kind: str) -> Tensor:
 
 
 def _as_before(view: Tensor, dtype: torch.dtype) -> Tensor:
-    if dtype == torch.uint8:
-        return (view * 255).round_().clamp_(0, 255).to(dtype)
-    return view.to(dtype)
+    return to_bytes(view) if dtype == torch.uint8 else view.to(dtype)

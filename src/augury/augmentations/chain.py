@@ -38,8 +38,8 @@ class Chain(_Composite):
 
     Notes
     -----
-    A version costs β applications on average. No cut-off is set: as many steps are drawn as the
-    longest walk of the batch needs, and a walk that has ended takes no part in later ones.
+    A view costs β applications on average. There is no cut-off: as many steps are drawn as the
+    longest walk of the batch needs, and a walk that has ended is left out of later ones.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class Chain(_Composite):
         object.__setattr__(self, "rates", tuple(self.rates))
         for part in self.parts:
             if not isinstance(part, Augmentation):
-                raise AuguryError(f"a chain takes augmentations, and {part!r} is none")
+                raise AuguryError(f"expected an augmentation in a chain, got {part!r}")
         check_rates(self.rates, len(self.parts))
         if self.beta > MOST_STEPS:
             raise AuguryError(

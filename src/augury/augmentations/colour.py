@@ -305,8 +305,8 @@ class equalize(Sometimes):
     def changed(self, x: Tensor) -> Tensor:
         """Look each level up in the table that Pillow's `ImageOps.equalize` builds."""
         level = (x * 255.999).to(torch.int64).clamp_(0, 255).flatten(-2)
-        count = torch.zeros(*level.shape[:-1], 256, dtype=torch.int64, device=x.device)
-        count.scatter_add_(-1, level, torch.ones_like(level))
+        count = torch.zeros(*level.shape[:-1], 256, dtype=torch.int32, device=x.device)
+        count.scatter_add_(-1, level, count.new_ones(()).expand_as(level))
         below = count.cumsum(-1)
         fullest = count.gather(-1, below.argmax(-1, keepdim=True))  # pixels at the highest level
         step = (level.shape[-1] - fullest) // 255

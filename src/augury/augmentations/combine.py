@@ -150,7 +150,7 @@ class Mixture(_Composite):
 
     def __post_init__(self) -> None:
         if not all(math.isfinite(w) and w > 0 for w in self.weights):
-            raise AuguryError(f"a mixture's weights must be over 0, and these are {self.weights}")
+            raise AuguryError(f"expected weights over 0 in a mixture, got {self.weights}")
         self._combine(sum)
 
     @classmethod
@@ -165,7 +165,7 @@ class Mixture(_Composite):
             elif isinstance(part, Augmentation):
                 flat.append((1.0, part))
             else:
-                raise AuguryError(f"a mixture takes augmentations, and {part!r} is none")
+                raise AuguryError(f"expected an augmentation in a mixture, got {part!r}")
         return cls(tuple(p for _, p in flat), tuple(w for w, _ in flat))
 
     @property

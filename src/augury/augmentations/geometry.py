@@ -31,7 +31,7 @@ class Affine(Family):
 
     @abstractmethod
     def inverse(self, params: Tensor, height: int, width: int) -> tuple[Tensor, ...]:
-        """Give a, b, c, d, x0, y0: input pixel (ax + by + x0, cx + dy + y0) for output (x, y)."""
+        """Return a, b, c, d, x0, y0: input pixel (ax + by + x0, cx + dy + y0) for output (x, y)."""
 
     def apply(self, x: Tensor, params: Tensor) -> Tensor:
         height, width = x.shape[-2:]
@@ -49,22 +49,22 @@ class Affine(Family):
         return sample(flat(x, n), grid).unflatten(0, (n, b))
 
     def _apply_shared(self, x: Tensor, theta: Tensor) -> Tensor:
-        """Warp all examples by the same n maps: examples ride along as channels of one image.
+        """Warp all examples by the same n maps: examples are the channels of one image.
 
-        A GPU's thread makes a pixel of all channels of an image, so there it takes more images of
-        fewer channels.
+        On a GPU one thread computes a pixel of all channels, so more images of fewer channels are
+        faster there.
         """
         n, (b, channels, height, width) = len(theta), x.shape[1:]
         grid = F.affine_grid(theta, [n, 1, height, width], align_corners=False)
-        images = b // _riders(b, channels) if x.is_cuda else 1
+        images = b // _examples_per_image(b, channels) if x.is_cuda else 1
         joined = x.expand(n, -1, -1, -1, -1).reshape(n * images, -1, height, width)
         if images > 1:
             grid = grid.repeat_interleave(images, 0)
         return sample(joined, grid).reshape(n, b, channels, height, width)
 
 
-def _riders(b: int, channels: int) -> int:
-    """Give how many of b examples ride on one image: a divisor of b that makes 16 channels."""
+def _examples_per_image(b: int, channels: int) -> int:
+    """Return how many of b examples share one image: a divisor of b that makes 16 channels."""
     return next((size for size in range(1, b) if b % size == 0 and size * channels >= 16), b)
 
 

@@ -43,7 +43,7 @@ class blur(Family):
 
 
 def _gaussian(side: int, sigma: Tensor) -> Tensor:
-    """Give the matrix that blurs one axis: side × side, for each sigma."""
+    """Return the matrix that blurs one axis: side × side, for each sigma."""
     at = torch.arange(side, dtype=sigma.dtype, device=sigma.device)
     weight = (-0.5 * ((at - at.unsqueeze(1)) / sigma) ** 2).exp()
     return weight / weight.sum(-1, keepdim=True)

@@ -27,17 +27,17 @@ from augury.augmentations.base import Augmentation
 
 @dataclass(frozen=True, repr=False)
 class Sampled(Augmentation):
-    """A function that gives one random version of one example.
+    """A function that returns one random view of one example.
 
     Parameters
     ----------
     fn
-        Called with one example. If it has a parameter named ``rng`` it is given a
+        Called with one example. If it has a parameter named ``rng``, it is passed a
         `numpy.random.Generator`; otherwise the global generators of Python, NumPy and torch are
-        seeded for the call and put back after it, so that its draws too depend on the seed and
+        seeded for the call and restored after it, so that its draws also depend on the seed and
         the example alone.
     takes
-        What `fn` takes and gives back: a ``"tensor"`` (an image as channels × height × width in
+        What `fn` takes and returns: a ``"tensor"`` (an image as channels × height × width in
         [0, 1]), an ``"array"`` (the same in NumPy, an image as height × width × channels) or a
         ``"pil"`` image.
     """
@@ -48,7 +48,7 @@ class Sampled(Augmentation):
 
     def __post_init__(self) -> None:
         if not callable(self.fn):
-            raise AuguryError(f"Sampled takes a function, and {self.fn!r} is none")
+            raise AuguryError(f"Sampled: expected a callable, got {self.fn!r}")
         if self.takes not in ("tensor", "array", "pil"):
             raise AuguryError(f"Sampled(takes={self.takes!r}): expected 'tensor', 'array' or 'pil'")
         try:
@@ -74,23 +74,23 @@ class Sampled(Augmentation):
         ]
         out = torch.stack(rows)
         if not out.isfinite().all() and x.isfinite().all():
-            raise AuguryError(f"{self} gave values that are not finite; give back finite numbers")
+            raise AuguryError(f"{self} returned values that are not finite; return finite numbers")
         return out
 
     def _one(self, example: Tensor, key: int) -> Tensor:
         given = _TO[self.takes](example)
         try:
             out = self._call(given, key)
-        except Exception as error:  # whatever a function of the user's may raise
+        except Exception as error:  # a user's function may raise anything
             raise AuguryError(f"{self} failed: {blame(error)}") from error
         out = _back(out, example)
         if not isinstance(out, Tensor):
             what = f"an array of {out.dtype}" if isinstance(out, np.ndarray) else _kind(out)
-            raise AuguryError(f"{self} gave {what}; give back what came: {_GIVEN[self.takes]}")
+            raise AuguryError(f"{self} returned {what}; return {_GIVEN[self.takes]}")
         if out.shape != example.shape:
             raise AuguryError(
                 f"{self} changed an example's shape from {tuple(example.shape)} to "
-                f"{tuple(out.shape)}; give back the shape that came"
+                f"{tuple(out.shape)}; return the shape it was given"
             )
         return out
 
@@ -108,7 +108,7 @@ class Sampled(Augmentation):
 
 
 def load_object(path: str) -> Any:
-    """Import ``module:name``, from the current folder too; what goes wrong is said in one line."""
+    """Import ``module:name``, from the current directory too; raise one line if that fails."""
     module_name, _, name = path.partition(":")
     if not module_name or not name:
         raise AuguryError(f"expected module:function, got {path!r}")
@@ -119,15 +119,15 @@ def load_object(path: str) -> Any:
         found: Any = importlib.import_module(module_name)
         for part in name.split("."):
             found = getattr(found, part)
-    except Exception as error:  # whatever a module of the user's may raise
+    except Exception as error:  # a user's module may raise anything
         raise AuguryError(f"cannot load {path}: {blame(error)}") from error
     return found
 
 
 def blame(error: Exception) -> str:
-    """Write what a user's code raised on one line, with the place: ``ValueError: no (mine.py:5)``.
+    """Return what a user's code raised on one line, with the place: ``ValueError: no (mine.py:5)``.
 
-    The place is the innermost that is in no library.
+    The place is the innermost one outside of installed libraries.
     """
     what, at = str(error), ""
     for frame, line in traceback.walk_tb(error.__traceback__):
@@ -146,8 +146,8 @@ _INSTALLED = {"site-packages", "dist-packages"}
 
 @contextlib.contextmanager
 def _seeded(key: int) -> Iterator[None]:
-    """Seed the global generators for a call that may use them, and put them back."""
-    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002  # put back below
+    """Seed the global generators for a call that may use them, and restore them."""
+    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002  # restored below
     with torch.random.fork_rng(devices=[]):
         try:
             torch.manual_seed(key & 0x7FFF_FFFF_FFFF_FFFF)
@@ -166,7 +166,7 @@ def _to_array(x: Tensor) -> np.ndarray:
 
 def _to_pil(x: Tensor) -> Image.Image:
     if x.dim() != 3:
-        raise AuguryError(f"a PIL function takes images, and an example has shape {tuple(x.shape)}")
+        raise AuguryError(f"expected an image for PIL, got an example of shape {tuple(x.shape)}")
     array = _to_array(to_bytes(x))
     return Image.fromarray(array.squeeze(-1) if array.shape[-1] == 1 else array)
 
@@ -182,11 +182,11 @@ _GIVEN = {"tensor": "a tensor", "array": "an array of numbers", "pil": "a PIL im
 
 
 def _kind(out: Any) -> str:
-    return "nothing" if out is None else f"a {type(out).__name__}"
+    return "None" if out is None else f"a {type(out).__name__}"
 
 
 def _back(out: Any, like: Tensor) -> Any:
-    """Bring a result to a tensor like the example; what cannot be one stays as it is."""
+    """Convert a result to a tensor like the example; return what cannot be one as it is."""
     if isinstance(out, Image.Image):
         out = np.asarray(out)
     if isinstance(out, np.ndarray) and out.dtype.kind in "biuf":

@@ -23,7 +23,7 @@ class Symmetries(Family):
 
     @abstractmethod
     def maps(self, x: Tensor) -> list[Tensor]:
-        """Give x under each symmetry."""
+        """Return x under each symmetry."""
 
     def draw(self, n: int, rng: Rng) -> Tensor:
         return rng.integers(n, self.size)
@@ -43,7 +43,7 @@ class Symmetries(Family):
 
 
 def even(size: int) -> Tensor:
-    """Give equal weights."""
+    """Return equal weights."""
     return torch.full((size,), 1 / size, dtype=torch.float64)
 
 

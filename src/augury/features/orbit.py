@@ -39,7 +39,7 @@ class Orbit:
         cls, phi: FeatureMap, augmentation: Augmentation, x: Tensor, n_views: int, rng: Rng
     ) -> Orbit:
         """Make at most `n_views` views of each example and map them to features."""
-        views, weights = augmentation.versions(x, n_views, rng)
+        views, weights = augmentation.weighted_views(x, n_views, rng)
         return cls(phi(views.flatten(0, 1)).unflatten(0, views.shape[:2]), weights)
 
     @property

@@ -57,7 +57,7 @@ def nearest_chain(
     for k, part in enumerate(chain.parts):
         rows, columns, weights = [], [], []
         for index in torch.arange(count).split(max(1, _CHUNK // n_views)):
-            made, weight = part.versions(examples[index], n_views, Rng(seed, index).child(k))
+            made, weight = part.weighted_views(examples[index], n_views, Rng(seed, index).child(k))
             columns.append(_nearest_other(made, index, examples).flatten())
             rows.append(index.repeat(len(made)))
             weights.append(weight.repeat_interleave(len(index)))

@@ -121,7 +121,7 @@ def _add(
 ) -> None:
     """Run a batch with its views, and add the output of each layer to its statistic."""
     rng = Rng(seed, index.to(x.device))
-    views, weights = augmentation.versions(x, n_views, rng)
+    views, weights = augmentation.weighted_views(x, n_views, rng)
     b = len(x)
 
     def see(layer: str, output: Tensor) -> None:

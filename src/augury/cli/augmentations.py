@@ -14,7 +14,7 @@ def augmentations() -> None:
     table = new_table(family="left", **{"for": "left", "what it does": "left"})
     for family in FAMILIES.values():
         kinds = ", ".join(sorted(family.kinds))
-        table.add_row(signature(family), kinds, inspect.getdoc(family) or "")
+        table.add_row(signature(family), kinds, (inspect.getdoc(family) or "").partition("\n")[0])
     say(table)
     say(
         "\nCombine them: a >> b (a, then b), a | b or 0.7*a | 0.3*b (one of them), a ** 2 (twice); "

@@ -11,6 +11,12 @@ from augury.cli.main import main
 
 torch.set_num_threads(2)
 
+# torchvision imports beside a CPU build of torch only once its two compiled operators are declared
+TORCHVISION = torch.library.Library("torchvision", "FRAGMENT")
+for _name in ("nms", "qnms"):
+    if not hasattr(torch.ops.torchvision, _name):
+        TORCHVISION.define(f"{_name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+
 
 @pytest.fixture
 def run(monkeypatch, capsys, tmp_path):

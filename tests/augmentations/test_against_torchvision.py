@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from with_torchvision import torchvision
+from torchvision.transforms import v2
 
 from augury._base.rng import Rng
 from augury.augmentations import (
@@ -32,9 +32,6 @@ from augury.augmentations import (
     trivial_augment,
 )
 from augury.augmentations.recipes import BINS, OPERATIONS
-
-torchvision()
-from torchvision.transforms import v2  # noqa: E402  # after the operators are declared
 
 F = v2.functional
 TOLERANCE = 2e-3

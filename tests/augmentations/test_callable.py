@@ -10,7 +10,9 @@ import pytest
 import torch
 from PIL import Image
 from torch.utils.data import DataLoader, Dataset
-from with_torchvision import torchvision
+from torchvision import tv_tensors
+from torchvision.datasets import ImageFolder
+from torchvision.transforms import v2
 
 from augury import TransformedDataset, parse
 from augury._base.errors import AuguryError
@@ -77,9 +79,6 @@ def test_all_types_get_the_same_view(name):
 
 
 def test_a_subclass_of_tensors_stays_one():
-    torchvision()
-    from torchvision import tv_tensors
-
     image = tv_tensors.Image(TENSOR)
     assert type(rotation(10)(image)) is tv_tensors.Image
 
@@ -202,10 +201,6 @@ def test_forms_of_samples():
 
 
 def test_in_a_dataset_of_torchvision(tmp_path):
-    torchvision()
-    from torchvision.datasets import ImageFolder
-    from torchvision.transforms import v2
-
     (tmp_path / "cats").mkdir()
     Image.fromarray(RGB).save(tmp_path / "cats" / "one.png")
     pipeline = v2.Compose([parse("trivial_augment"), v2.ToImage(), v2.ToDtype(torch.float32)])

@@ -34,9 +34,14 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
-TESTS = {  # for modules whose tests are not in tests/<package>/test_<module>.py
-    "statistics/base.py": ["tests/statistics/test_alignment.py"],
-    "statistics/heldout.py": ["tests/statistics/test_ridge.py"],
+TESTS = {  # for modules whose tests are not in tests/<package>/test_<module>.py alone
+    f"statistics/{module}.py": [f"tests/statistics/test_{name}.py" for name in names]
+    for module, names in {
+        "base": ("base", "alignment"),
+        "alignment": ("base", "alignment"),
+        "heldout": ("base", "ridge"),
+        "ridge": ("base", "ridge"),
+    }.items()
 }
 SWAPS: dict[type, type] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult,
@@ -193,8 +198,6 @@ def fork(module: Path, source: str, tests: list[str], cpu: float) -> int:
     child = os.fork()
     if child:
         return child
-    if os.environ.get("MUTATE_DEBUG"):
-        os._exit(run_tests(module, source, tests, cpu))
     quiet = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
         os.dup2(quiet, stream)
@@ -252,6 +255,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("modules", nargs="+", type=Path, help="modules, or a folder of them")
     parser.add_argument("--tests", nargs="+", help="test files, for all the modules given")
+    parser.add_argument("--select", help="run only the tests whose names match, as pytest's -k")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--sample", type=int, help="mutants of each module, at most")
     parser.add_argument("--seed", type=int, default=0)
@@ -287,8 +291,9 @@ def main() -> None:
             found = random.Random(asked.seed).sample(found, asked.sample)
             found.sort(key=lambda mutant: mutant.line)
         tests = [str(Path(t).resolve()) for t in asked.tests] if asked.tests else tests_of(path)
+        chosen = ["-k", asked.select] if asked.select else []
         started = time.perf_counter()
-        cpu = judge(path, tests, found, asked.jobs)
+        cpu = judge(path, [*tests, *chosen], found, asked.jobs)
         left = [mutant for mutant in found if mutant.outcome == "survived"]
         for mutant in left:
             mutant.reason = known.get((name, mutant.before, mutant.after), "")
@@ -296,6 +301,7 @@ def main() -> None:
                  for m in left]  # fmt: skip
         result[name] = {
             "tests": [str(Path(t).relative_to(ROOT)) for t in tests],
+            "select": asked.select,
             "mutants": len(found),
             "killed": len(found) - len(left),
             "survived": shown,

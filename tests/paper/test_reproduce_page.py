@@ -71,7 +71,7 @@ def test_claims_stand_with_their_verdicts() -> None:
     )
     assert "It is &lt;b&gt;so&lt;/b&gt;" in page
     assert re.search(r'<span class="verdict hurts">does not hold</span>', page)
-    assert "These are not the paper's settings" in page.replace("&#39;", "'")
+    assert "These are smaller settings than the paper's" in page.replace("&#39;", "'")
 
 
 def test_times_are_marked_and_nothing_else_is() -> None:

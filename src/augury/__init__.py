@@ -25,9 +25,13 @@ _HOME = {
     "as_dataset": "augury.data",
     "load": "augury.data",
     "FeatureMap": "augury.features",
+    "AugmentedFourier": "augury.features",
     "Flatten": "augury.features",
     "FourierFeatures": "augury.features",
+    "GradientFeatures": "augury.features",
+    "PatchFeatures": "augury.features",
     "Layer": "augury.networks.layers",
+    "cuts": "augury.networks.layers",
     "Orbit": "augury.features.orbit",
     "Rng": "augury._base.rng",
     "Alignment": "augury.statistics",
@@ -47,7 +51,13 @@ _HOME = {
     "AugmentedFourierFeatures": "augury.kernel",
     "AugmentedKernelClassifier": "augury.kernel",
     "AugmentedKernelRegressor": "augury.kernel",
+    "load_model": "augury.kernel",
+    "save_model": "augury.kernel",
+    "certify": "augury.objectives",
 }
+_PACKAGES = (
+    "augmentations", "data", "features", "kernel", "markov", "networks", "objectives", "statistics",
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from augury._base.errors import AuguryError
@@ -55,7 +65,14 @@ if TYPE_CHECKING:
     from augury.adapters import export
     from augury.augmentations import Augmentation, Sampled, TransformedDataset, parse
     from augury.data import Dataset, as_dataset, load
-    from augury.features import FeatureMap, Flatten, FourierFeatures
+    from augury.features import (
+        AugmentedFourier,
+        FeatureMap,
+        Flatten,
+        FourierFeatures,
+        GradientFeatures,
+        PatchFeatures,
+    )
     from augury.features.orbit import Orbit
     from augury.forecasting.plan import TrainingPlan
     from augury.forecasting.policy import Policy, search_policy
@@ -64,13 +81,16 @@ if TYPE_CHECKING:
         AugmentedFourierFeatures,
         AugmentedKernelClassifier,
         AugmentedKernelRegressor,
+        load_model,
+        save_model,
     )
     from augury.networks.averaging import Averaged, Averaging
     from augury.networks.invariance import measure_invariance
-    from augury.networks.layers import Layer
+    from augury.networks.layers import Layer, cuts
     from augury.networks.load import load_network
     from augury.networks.planning import plan_averaging
     from augury.networks.tangent import TangentPropagation
+    from augury.objectives import certify
     from augury.results.averaging_plan import AveragingPlan
     from augury.results.invariance import InvarianceProfile
     from augury.results.ranking import Ranking
@@ -79,6 +99,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Alignment",
     "Augmentation",
+    "AugmentedFourier",
     "AugmentedFourierFeatures",
     "AugmentedKernelClassifier",
     "AugmentedKernelRegressor",
@@ -90,9 +111,11 @@ __all__ = [
     "FeatureMap",
     "Flatten",
     "FourierFeatures",
+    "GradientFeatures",
     "InvarianceProfile",
     "Layer",
     "Orbit",
+    "PatchFeatures",
     "Policy",
     "Ranking",
     "Rng",
@@ -102,22 +125,28 @@ __all__ = [
     "TransformedDataset",
     "__version__",
     "as_dataset",
+    "certify",
+    "cuts",
     "export",
     "load",
+    "load_model",
     "load_network",
     "measure_invariance",
     "parse",
     "plan_averaging",
     "rank",
+    "save_model",
     "search_policy",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return importlib.import_module(f"augury.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'augury' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOME[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, *_PACKAGES])

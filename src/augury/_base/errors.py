@@ -3,3 +3,5 @@
 
 class AuguryError(ValueError):
     """Raised for input that cannot be used; its message is one clear line."""
+
+    __module__ = "augury"  # where people import it from, so that tracebacks name that

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 
 BENCHMARKS := chain predict reproduce scaling steps
 
-.PHONY: demo test lint docs bench clean
+.PHONY: demo test lint docs bench inventory wheel clean
 
 $(VENV)/.demo: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "augury needs Python 3.11 or newer; set PYTHON=")'
@@ -39,5 +39,14 @@ docs: $(VENV)/.docs  ## build the documentation into docs/_build
 bench: $(VENV)/.dev  ## run the benchmarks in their quick form, into build/benchmarks
 	for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/python benchmarks/$$name.py --quick || exit 1; done
 
+inventory: $(VENV)/.dev  ## list the public names, for the test that compares them
+	$(BIN)/python tests/api_inventory.py
+
+wheel: $(VENV)/.dev  ## build the wheel and the sdist, check them and try the wheel on its own
+	rm -rf dist
+	$(BIN)/python -m build --quiet
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/python .ci/try_wheel.py dist/*.whl
+
 clean:
-	rm -rf $(VENV) docs/_build report.html ranking.json
+	rm -rf $(VENV) dist docs/_build report.html ranking.json

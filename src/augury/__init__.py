@@ -56,7 +56,8 @@ _HOME = {
     "certify": "augury.objectives",
 }
 _PACKAGES = (
-    "augmentations", "data", "features", "kernel", "markov", "networks", "objectives", "statistics",
+    "adapters", "augmentations", "data", "features", "kernel", "markov", "networks", "objectives",
+    "statistics",
 )  # fmt: skip
 
 if TYPE_CHECKING:

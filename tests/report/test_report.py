@@ -351,7 +351,7 @@ def test_odd_file_names_can_be_written() -> None:
     ("ranking", "sentence"),
     [
         (make_ranking(kind="vector"), "Rows of a table have no pictures."),
-        (replace(make_ranking(), gallery=None), "No pictures came with this ranking"),
+        (replace(make_ranking(), gallery=None), "No pictures came with this result"),
         (make_ranking(classes=[]), "No gains by class came with this ranking."),
         (
             with_data(make_ranking(classes=[]), classes=None),

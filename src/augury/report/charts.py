@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
@@ -22,17 +23,26 @@ _STYLES: dict[str, dict[str, Any]] = {
 
 def ranked_figure(ranking: Ranking) -> Figure:
     """Draw the gains with their 95 % intervals, best on top."""
-    unit = Unit.of(ranking)
-    rows = ranking.rows
+    return draw_intervals(
+        [(row.augmentation, row.gain, row.low, row.high, row.verdict) for row in ranking.rows],
+        f"gain in {Unit.of(ranking).name} over no augmentation, {INTERVAL}",
+        f"Ranked on {ranking.dataset.get('name', 'the data')}",
+    )
+
+
+def draw_intervals(
+    rows: Sequence[tuple[str, float, float, float, str]], label: str, title: str
+) -> Figure:
+    """Draw (name, gain, low, high, verdict), the first on top."""
     figure = Figure(figsize=(7.5, 1.3 + 0.26 * max(len(rows), 1)), layout="constrained")
     axes = figure.subplots()
     for verdict in VERDICTS:
-        chosen = [(k, row) for k, row in enumerate(rows) if row.verdict == verdict]
+        chosen = [(k, row) for k, row in enumerate(rows) if row[4] == verdict]
         if chosen:
-            gains = [row.gain for _, row in chosen]
+            gains = [gain for _, (_, gain, _, _, _) in chosen]
             # An interval need not be centred on the gain, nor quite contain it.
-            below = [max(row.gain - row.low, 0.0) for _, row in chosen]
-            above = [max(row.high - row.gain, 0.0) for _, row in chosen]
+            below = [max(gain - low, 0.0) for _, (_, gain, low, _, _) in chosen]
+            above = [max(high - gain, 0.0) for _, (_, gain, _, high, _) in chosen]
             axes.errorbar(
                 gains,
                 [k for k, _ in chosen],
@@ -43,12 +53,11 @@ def ranked_figure(ranking: Ranking) -> Figure:
                 **_STYLES[verdict],
             )
     axes.axvline(0, color="#1d2129", linewidth=1, zorder=1)
-    names = [row.augmentation for row in rows]
     # A dollar sign in a name is not mathematics.
-    axes.set_yticks(range(len(rows)), labels=names, parse_math=False)
+    axes.set_yticks(range(len(rows)), labels=[row[0] for row in rows], parse_math=False)
     axes.set_ylim(max(len(rows), 1) - 0.5, -0.5)
-    axes.set_xlabel(f"gain in {unit.name} over no augmentation, {INTERVAL}")
-    axes.set_title(f"Ranked on {ranking.dataset.get('name', 'the data')}", parse_math=False)
+    axes.set_xlabel(label)
+    axes.set_title(title, parse_math=False)
     axes.grid(axis="x", color="#d9dde3", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right", "left"]].set_visible(False)

@@ -19,7 +19,7 @@ def to_markdown(result: Ranking) -> str:
     """Return a ranking as Markdown."""
     lead, *rest = verdict.sentences(result)
     warned = [f for f in findings.find(result) if f.first]
-    said = [ranking.plan_words(result), result.trust]
+    said = [ranking.plan_words(result.plan), result.trust]
     parts = [
         f"# {escape('Augmentations ranked on ' + str(result.dataset.get('name', 'the data')))}",
         *(f"**{f.title}.** {escape('; '.join(f.evidence))}. {escape(f.advice)}" for f in warned),

@@ -1,65 +1,285 @@
-"""The page of a policy: what it is, what it gains beside the usual recipes, and why."""
+"""The page of a policy: what it does, what it gains over the usual recipes, and its code."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
 
-from augury.report.page import render_page
+from augury.report.charts import draw_intervals
+from augury.report.findings import SEVERITIES, Finding
+from augury.report.intervals import Chart, Interval, interval_chart
+from augury.report.markdown import block, code, escape, table
+from augury.report.page import asset, render, render_page
+from augury.report.pictures import strips
+from augury.report.ranking import no_pictures, plan_words
+from augury.report.words import INTERVAL, TONES, Unit, chance, count, duration
 
 if TYPE_CHECKING:
     from augury.forecasting.policy import Policy, PolicyRow
 
+UNIT = Unit("points", 1)
+_MOST_CLASSES = 40
 
-def compared(policy: Policy) -> list[PolicyRow]:
-    """Return the choice and its rivals, best first."""
-    return [row for row in policy.rows if row.role in ("chosen", "rival")]
+_NAMES = {
+    "trivial_augment(1)": "TrivialAugment",
+    "trivial_augment(2)": "TrivialAugment × 2",
+    "trivial_augment(3)": "TrivialAugment × 3",
+    "rand_augment(2,9)": "RandAugment(2, 9)",
+    "horizontal_flip >> translation(0.125)": "flip and crop",
+    "resized_crop(0.25) >> horizontal_flip": "resized crop and flip",
+    "horizontal_flip >> translation(0.125) >> cutout(0.5)": "flip, crop and cutout",
+    "identity": "no augmentation",
+}
+"""What people call the usual recipes."""
 
 
 def to_html(policy: Policy) -> str:
     """Return a policy as one self-contained page."""
     name = str(policy.dataset.get("name", "the data"))
+    stem = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") or "data"
     return render_page(
         "policy.html",
         policy.to_json(),
-        title=f"A policy for {name}",
-        file_name="policy.json",
-        found=policy,
-        rows=compared(policy),
-        contributions=policy.contributions,
+        title=f"A training policy for {name}",
+        file_name=f"policy-{stem}.json",
+        **_shared(policy),
+        findings=find(policy),
+        gallery=_gallery(policy),
+        no_gallery=no_pictures(policy.dataset, policy.gallery),
+        classes=_class_chart(policy),
+        path=policy.path,
+        paste=paste(policy),
+        facts=facts(policy),
     )
 
 
+def to_fragment(policy: Policy) -> str:
+    """Return the policy and its comparison for a notebook, without a script."""
+    return render("policy_fragment.html", style=asset("parts.css"), **_shared(policy))
+
+
 def to_markdown(policy: Policy) -> str:
-    """Return the report as Markdown."""
-    lines = [
-        f"# A policy for {policy.dataset.get('name', 'the data')}",
-        "",
-        f"`{policy}`",
-        "",
-        policy.reason,
-        "",
-        "| policy | points | 95 % interval |",
-        "| --- | --- | --- |",
+    """Return a policy as Markdown, in the order of the page."""
+    lead, *rest = sentences(policy)
+    rows = [
+        [label(row), code(row.spec), UNIT.signed(row.gain), UNIT.span(row.low, row.high),
+         chance(row.probability), UNIT.signed(policy.chosen.gain - row.gain)]
+        for row in compared(policy)
+    ]  # fmt: skip
+    header = ["", "policy", "gain", INTERVAL, "likely to help", "this policy is better by"]
+    found = [
+        f"- **{f.code}** ({f.severity}) {escape(f.title)}: {escape('; '.join(f.evidence))}. "
+        f"{escape(f.advice)}"
+        for f in find(policy)
     ]
-    for row in compared(policy):
-        spec = row.spec.replace("|", "\\|")
-        lines.append(f"| `{spec}` | {row.gain:+.1f} | {row.low:+.1f} to {row.high:+.1f} |")
-    return "\n".join(lines) + "\n"
+    parts = [
+        f"# {escape('A training policy for ' + str(policy.dataset.get('name', 'the data')))}",
+        f"**{escape(lead)}** {escape(' '.join(rest))}".strip(),
+        block(policy.spec),
+        escape(plan_words(policy.plan)),
+        "## What it does",
+        "\n".join(_listed(policy.words)),
+        "## Compared with the usual recipes",
+        table(header, rows, right=4),
+        "## Findings",
+        "\n".join(found) or "Nothing stands out.",
+        "## What each part contributes",
+        _contributions(policy),
+        "## Ready to paste",
+        "\n\n".join(f"{escape(name)}:\n\n{block(text)}" for name, text in paste(policy)),
+        "## How it was found",
+        table(["", ""], [[escape(n), escape(value)] for n, value in facts(policy)]),
+    ]
+    return ("\n\n".join(filter(None, parts)) + "\n").encode("utf-8", "replace").decode()
 
 
 def policy_figure(policy: Policy) -> Figure:
-    """Draw the gains of the choice and its rivals with their intervals, best on top."""
+    """Draw the gains of the policy and of the usual recipes with their 95 % intervals."""
     rows = compared(policy)
-    figure = Figure(figsize=(7.5, 1.3 + 0.3 * max(len(rows), 1)), layout="constrained")
-    axes = figure.subplots()
-    for k, row in enumerate(rows):
-        colour = "#1261a6" if row.role == "chosen" else "#6b7480"
-        reach = [[max(row.gain - row.low, 0.0)], [max(row.high - row.gain, 0.0)]]
-        axes.errorbar([row.gain], [k], xerr=reach, fmt="o", color=colour, markersize=5)
-    axes.axvline(0, color="#1d2129", linewidth=1, zorder=1)
-    axes.set_yticks(range(len(rows)), labels=[row.spec for row in rows], parse_math=False)
-    axes.set_ylim(max(len(rows), 1) - 0.5, -0.5)
-    axes.set_xlabel("gain in points over no augmentation")
-    return figure
+    return draw_intervals(
+        [(label(row), row.gain, row.low, row.high, _verdict(row)) for row in rows],
+        f"gain in points over no augmentation, {INTERVAL}",
+        f"Policy for {policy.dataset.get('name', 'the data')}",
+    )
+
+
+def sentences(policy: Policy) -> list[str]:
+    """Return what to do and why, the most important sentence first."""
+    name, chosen = policy.dataset.get("name", "the data"), policy.chosen
+    if policy.spec == "identity":
+        return [f"Train {name} without augmentation.", policy.reason]
+    if not chosen.rounds:
+        return [f"Start {name} with this mild policy.", policy.reason]
+    return [
+        f"Train {name} with this policy: {UNIT.gain(chosen.gain)} ({INTERVAL} "
+        f"{UNIT.span(chosen.low, chosen.high)}; {chance(chosen.probability)} likely to help).",
+        policy.reason,
+    ]
+
+
+def compared(policy: Policy) -> list[PolicyRow]:
+    """Return the policy and its rivals, best first; nothing where nothing was tried."""
+    rows = [row for row in policy.rows if row.role in ("chosen", "rival") and row.rounds]
+    return sorted(rows, key=lambda row: -row.gain)
+
+
+def label(row: PolicyRow) -> str:
+    """Return what a policy is called in the comparison."""
+    return "this policy" if row.role == "chosen" else _NAMES.get(row.spec, row.spec)
+
+
+def find(policy: Policy) -> tuple[Finding, ...]:
+    """Look through a policy for what a reader should know."""
+    found = []
+    hurt = [
+        f"class {name}: {UNIT.signed(gain)} ({UNIT.span(low, high)})"
+        for name, (gain, low, high) in sorted(policy.per_class.items(), key=lambda item: item[1][0])
+        if high < 0
+    ]
+    if hurt:
+        found.append(
+            Finding(
+                "P001",
+                "warning",
+                "Some classes lose",
+                tuple(hurt[:6]),
+                "Look at the pictures: the policy may make one class look like another. "
+                "Forbid the part that does it (--never) and search again.",
+            )
+        )
+    chosen = policy.chosen
+    better = [row for row in compared(policy) if row.role == "rival" and row.gain > chosen.gain]
+    if better:
+        found.append(
+            Finding(
+                "P002",
+                "info",
+                "A recipe came out higher, but cannot be told apart",
+                tuple(f"{label(row)}: {UNIT.gain(row.gain)}" for row in better),
+                "The simplest of those that cannot be told apart is chosen.",
+            )
+        )
+    idle = [part for part, gain in policy.contributions.items() if gain <= 0]
+    if idle:
+        found.append(
+            Finding(
+                "P003",
+                "notice",
+                "Some parts contribute nothing",
+                tuple(f"without {part} nothing is lost" for part in idle),
+                "Leave them out if they cost time.",
+            )
+        )
+    for key, sentence in policy.dataset.get("warnings") or ():
+        found.append(Finding("P004", "warning", "About the data", (sentence,), "", key == "few"))
+    return tuple(sorted(found, key=lambda f: (SEVERITIES.index(f.severity), f.code)))
+
+
+def paste(policy: Policy) -> list[tuple[str, str]]:
+    """Return what a reader may want to copy, each with its name."""
+    lines = [("The policy, as a spec", policy.spec), *policy.code.items()]
+    if policy.command:
+        lines.append(("The command that repeats this search", policy.command))
+    return lines
+
+
+def facts(policy: Policy) -> list[tuple[str, str]]:
+    """Return how the policy was found, as names and values."""
+    data = policy.dataset
+    rounds = "; ".join(
+        f"{step['round']}: {count(step['policies'], 'policy')} on {step['examples']:,} examples"
+        for step in policy.path
+    ).replace("policys", "policies")
+    return [
+        ("Data", str(data.get("name", "unknown"))),
+        ("Examples", f"{data['examples']:,}" if "examples" in data else "unknown"),
+        ("Shape of one", " × ".join(str(s) for s in data.get("shape") or ()) or "unknown"),
+        ("Without augmentation", f"{policy.baseline:.1f} % accuracy expected"),
+        ("Rounds", rounds or "none: too few examples"),
+        ("Seed", str(policy.seed)),
+        ("Time", duration(policy.seconds)),
+        ("Command", policy.command or "none: made in Python"),
+    ]
+
+
+def _shared(policy: Policy) -> dict[str, Any]:
+    text, rows = sentences(policy), compared(policy)
+    return {
+        "lead": text[0],
+        "rest": text[1:],
+        "plan": plan_words(policy.plan),
+        "steps": policy.words,
+        "rows": [(label(row), row, TONES[_verdict(row)]) for row in rows],
+        "chosen": policy.chosen,
+        "contributions": sorted(policy.contributions.items(), key=lambda item: -item[1]),
+        "unit": UNIT,
+        "chance": chance,
+        "interval": INTERVAL,
+        "chart": _chart([(label(row), row.gain, row.low, row.high, _verdict(row)) for row in rows]),
+        "uid": "p",
+    }
+
+
+def _verdict(row: PolicyRow) -> str:
+    """Return a verdict for the colours of the chart: by the interval, then by the probability."""
+    if row.low > 0 or row.high < 0:
+        return "helps" if row.low > 0 else "hurts"
+    if row.probability >= 0.8:
+        return "probably helps"
+    return "probably hurts" if row.probability <= 0.2 else "can't tell"
+
+
+def _chart(rows: Sequence[tuple[str, float, float, float, str]]) -> Chart | None:
+    if not rows:
+        return None
+    intervals = [
+        Interval(
+            name, gain, low, high, TONES[verdict], UNIT.signed(gain),
+            f"{name}: {UNIT.gain(gain)}, {INTERVAL} {UNIT.span(low, high)}",
+        )
+        for name, gain, low, high, verdict in rows
+    ]  # fmt: skip
+    return interval_chart(
+        intervals,
+        "Gain in points over no augmentation",
+        f"From best to worst, each with its {INTERVAL}; first {intervals[0].title}.",
+        lambda value, digits: Unit("points", digits).signed(value),
+    )
+
+
+def _class_chart(policy: Policy) -> Chart | None:
+    rows = [
+        (name, gain, low, high, "helps" if low > 0 else "hurts" if high < 0 else "can't tell")
+        for name, (gain, low, high) in policy.per_class.items()
+    ]
+    rows.sort(key=lambda row: row[1])
+    if len(rows) > _MOST_CLASSES:  # those who lose and those who gain most
+        rows = [*rows[: _MOST_CLASSES // 2], *rows[-_MOST_CLASSES // 2 :]]
+    return _chart(rows[::-1])
+
+
+def _gallery(policy: Policy) -> Any:
+    if no_pictures(policy.dataset, policy.gallery) or policy.gallery is None:
+        return ()
+    return next(iter(strips(policy.gallery).values()), ())
+
+
+def _contributions(policy: Policy) -> str:
+    if not policy.contributions:
+        return "It has one part."
+    rows = [[code(part), UNIT.signed(gain)] for part, gain in policy.contributions.items()]
+    return table(["part", "points that it adds"], rows, right=1)
+
+
+def _listed(steps: Sequence[Any], depth: int = 0) -> list[str]:
+    lines = []
+    for number, step in enumerate(steps, 1):
+        mark = "-" if depth else f"{number}."
+        spec = f"{code(step.spec)} " if step.spec else ""
+        before = f"**{step.chance}** " if step.chance else ""
+        lines.append(f"{'   ' * depth}{mark} {before}{spec}{escape(step.text)}")
+        lines += _listed(step.inner, depth + 1)
+    return lines

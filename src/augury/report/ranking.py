@@ -19,7 +19,10 @@ from augury.report.pictures import Strip, strips
 from augury.report.words import INTERVAL, TONES, Unit, chance, count, duration
 
 if TYPE_CHECKING:
-    from augury.results.ranking import Ranking, Row
+    from augury.results.ranking import Gallery, Ranking, Row
+
+
+_NETWORKS = {"cnn": "a small CNN", "resnet": "a small ResNet", "lenet": "a LeNet"}
 
 
 def to_html(ranking: Ranking) -> str:
@@ -36,7 +39,7 @@ def to_html(ranking: Ranking) -> str:
         curves=strength_curves(ranking),
         trends=trend_curves(ranking),
         gallery=_gallery(ranking),
-        no_gallery=no_gallery(ranking),
+        no_gallery=no_pictures(ranking.dataset, ranking.gallery),
         heat=_heat(ranking),
         no_heat=no_classes(ranking),
         paste=paste(ranking),
@@ -57,7 +60,7 @@ def _shared(ranking: Ranking) -> dict[str, Any]:
         "rest": text[1:],
         "caution": ranking.trust,
         "warnings": [f for f in findings.find(ranking) if f.first],
-        "plan": plan_words(ranking),
+        "plan": plan_words(ranking.plan),
         "tally": verdict.tally(ranking),
         "tones": TONES,
         "interval": INTERVAL,
@@ -96,18 +99,18 @@ def _chart(ranking: Ranking) -> Chart:
 
 
 def _gallery(ranking: Ranking) -> list[tuple[Row, tuple[Strip, ...]]]:
-    if no_gallery(ranking) or ranking.gallery is None:
+    if no_pictures(ranking.dataset, ranking.gallery) or ranking.gallery is None:
         return []
     drawn = strips(ranking.gallery)
     return [(row, drawn[row.augmentation]) for row in ranking.rows if row.augmentation in drawn]
 
 
-def no_gallery(ranking: Ranking) -> str:
+def no_pictures(dataset: dict[str, Any], gallery: Gallery | None) -> str:
     """Return why there are no pictures; empty where there are some."""
-    if ranking.dataset.get("kind") == "vector":
+    if dataset.get("kind") == "vector":
         return "Rows of a table have no pictures."
-    if ranking.gallery is None or not ranking.gallery.views:
-        return "No pictures came with this ranking; its JSON does not hold them."
+    if gallery is None or not gallery.views:
+        return "No pictures came with this result; its JSON does not hold them."
     return ""
 
 
@@ -155,9 +158,8 @@ def no_classes(ranking: Ranking) -> str:
     return "No gains by class came with this ranking."
 
 
-def plan_words(ranking: Ranking) -> str:
+def plan_words(plan: dict[str, Any]) -> str:
     """Return the training that the forecast is for, in a sentence; empty where none is known."""
-    plan = ranking.plan
     parts = []
     if "epochs" in plan:
         parts.append(count(plan["epochs"], "epoch"))
@@ -166,7 +168,7 @@ def plan_words(ranking: Ranking) -> str:
     if plan.get("side"):
         parts.append(f"at {plan['side']} pixels")
     if plan.get("network"):
-        parts.append(f"with {plan['network']}")
+        parts.append(f"with {_NETWORKS.get(plan['network'], plan['network'])}")
     if not parts:
         return ""
     assumed = plan.get("assumed") or ()

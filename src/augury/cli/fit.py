@@ -120,7 +120,7 @@ def fit(
 
 
 def say_score(value: float, real: bool) -> str:
-    """Say how good a model is on labelled examples."""
+    """Return the score of a model on labelled examples, in words."""
     return f"R² {value:.3f}" if real else f"accuracy {value:.2%}"
 
 

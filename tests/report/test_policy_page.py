@@ -1,0 +1,143 @@
+"""The page of a policy: what it does, what it gains and over whom."""
+
+from __future__ import annotations
+
+import html
+import json
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from report_rankings import EVIL, make_gallery
+
+from augury.augmentations import parse
+from augury.augmentations.words import Step, in_words
+from augury.report import policy as page
+from augury.results.ranking import Gallery
+
+SPEC = "rotation(15) >> (identity | translation(0.1))"
+
+
+@dataclass(frozen=True)
+class Row:
+    spec: str
+    role: str
+    gain: float
+    low: float
+    high: float
+    probability: float = 0.9
+    rounds: int = 3
+
+
+@dataclass(frozen=True)
+class Found:
+    """A policy as a search would return it."""
+
+    rows: tuple[Row, ...] = (
+        Row("trivial_augment(1)", "rival", 1.5, 0.2, 2.8),
+        Row(SPEC, "chosen", 2.4, 1.1, 3.7),
+        Row("horizontal_flip >> translation(0.125)", "rival", -2.0, -3.0, -1.0, 0.01),
+        Row("rotation(15)", "tried", 2.0, 1.0, 3.0),
+    )
+    spec: str = SPEC
+    contributions: dict[str, float] = field(
+        default_factory=lambda: {"rotation(15)": 1.8, "translation(0.1)": -0.1}
+    )
+    per_class: dict[str, tuple[float, float, float]] = field(
+        default_factory=lambda: {"cat": (3.0, 1.0, 5.0), "dog": (-2.0, -3.0, -1.0)}
+    )
+    baseline: float = 93.2
+    reason: str = "It is expected to gain."
+    dataset: dict[str, Any] = field(
+        default_factory=lambda: {"name": "photos", "kind": "image", "examples": 900}
+    )
+    plan: dict[str, Any] = field(default_factory=lambda: {"epochs": 40, "network": "cnn"})
+    path: tuple[dict[str, Any], ...] = ({"round": "policies", "policies": 31, "examples": 250},)
+    seed: int = 0
+    seconds: float = 141.0
+    command: str = "augury policy photos/"
+    gallery: Gallery | None = None
+    code: dict[str, str] = field(default_factory=lambda: {"PyTorch": "augment = v2.Compose([])"})
+
+    @property
+    def chosen(self) -> Row:
+        return next(row for row in self.rows if row.role == "chosen")
+
+    @property
+    def words(self) -> tuple[Step, ...]:
+        return in_words(parse(self.spec))
+
+    def to_json(self) -> str:
+        return json.dumps({"spec": self.spec})
+
+
+def test_the_page_says_what_the_policy_does_and_gains() -> None:
+    gallery = make_gallery([SPEC], "image", np.random.default_rng(0))
+    text = html.unescape(page.to_html(Found(gallery=gallery)))
+    order = [
+        "Train photos with this policy: +2.4 points",
+        "for 40 epochs with a small CNN",
+        "Rotation by an angle uniform in ± 15 degrees.",
+        "<b>50 %</b> <code>translation(0.1)</code>",
+        "data:image/png",
+        "Compared with the usual recipes",
+        "Some classes lose",
+        "Points that it adds",
+        "augment = v2.Compose([])",
+        "policies: 31 policies on 250 examples",
+    ]
+    at = [text.index(part) for part in order]
+    assert at == sorted(at)
+    assert text.count('class="strip"') == 3
+
+
+def test_rivals_have_their_names_and_the_difference() -> None:
+    text = page.to_markdown(Found())
+    assert (
+        "| TrivialAugment | `trivial_augment(1)` | +1.5 | +0.2 to +2.8 | 90\u00a0% | +0.9 |" in text
+    )
+    assert "flip and crop" in text
+    assert "| `rotation(15)` | +2.0" not in text  # only tried on the way
+
+
+def test_findings() -> None:
+    found = {f.code: f for f in page.find(Found())}
+    assert set(found) == {"P001", "P003"}
+    assert found["P001"].evidence == ("class dog: −2.0 (−3.0 to −1.0)",)
+    assert found["P003"].evidence == ("without translation(0.1) nothing is lost",)
+    higher = (*Found().rows, Row("trivial_augment(2)", "rival", 2.6, 1.0, 4.0))
+    assert "P002" in {f.code for f in page.find(Found(rows=higher))}
+    few = Found(dataset={**Found().dataset, "warnings": [["few-examples", "there are only 60"]]})
+    assert any(f.evidence == ("there are only 60",) for f in page.find(few))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"spec": "identity"}, "Train photos without augmentation."),
+        (
+            {"rows": (Row(SPEC, "chosen", 0.0, -100.0, 100.0, 0.5, 0),)},
+            "Start photos with this mild",
+        ),
+        ({"contributions": {}}, "The policy has one part, so there is nothing to leave out."),
+        ({"per_class": {}}, "No gains by class came with this policy."),
+        ({"per_class": {str(k): (k, k - 1, k + 1) for k in range(200)}}, ">199</li>"),
+        ({"command": ""}, "none: made in Python"),
+    ],
+)
+def test_empty_states_have_their_sentence(changes: dict[str, Any], said: str) -> None:
+    found = replace(Found(), **changes)
+    assert said in html.unescape(page.to_html(found))
+    page.to_markdown(found)
+    page.to_fragment(found)
+    page.policy_figure(found)
+
+
+@pytest.mark.parametrize("make", [page.to_html, page.to_fragment])
+def test_nothing_from_the_data_acts(make: Any) -> None:
+    found = Found(
+        dataset={"name": EVIL, "kind": "image"}, reason=EVIL, command=EVIL, code={EVIL: EVIL},
+        per_class={EVIL: (-1.0, -2.0, -0.5)}, contributions={EVIL: -1.0},
+    )  # fmt: skip
+    assert "<img src=x" not in make(found)

@@ -25,7 +25,7 @@ demo: $(VENV)/.demo  ## rank augmentations on 5,000 real MNIST digits
 	$(BIN)/augury rank mnist5k --budget 35 --json ranking.json --report report.html
 
 test: $(VENV)/.dev  ## run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2
 
 lint: $(VENV)/.dev  ## lint, formatting, types and the direction of imports
 	$(BIN)/ruff check

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import pytest
@@ -9,7 +10,7 @@ import torch
 
 from augury.cli.main import main
 
-torch.set_num_threads(2)
+torch.set_num_threads(1 if "PYTEST_XDIST_WORKER" in os.environ else 2)
 
 # torchvision imports beside a CPU build of torch only once its two compiled operators are declared
 TORCHVISION = torch.library.Library("torchvision", "FRAGMENT")

@@ -255,6 +255,22 @@ def test_no_command_shows_the_help(run):
     assert "Rank augmentations on DATA, before training." in out
 
 
+def test_help_waits_for_no_heavy_import():
+    script = (
+        "import sys\n"
+        "sys.argv = ['augury', '--help']\n"
+        "from augury.cli.main import main\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit:\n"
+        "    pass\n"
+        "heavy = {'torch', 'numpy', 'pandas', 'matplotlib', 'sklearn', 'PIL', 'rich.console'}\n"
+        "sys.exit(', '.join(heavy & set(sys.modules)) or 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_choices_are_those_of_the_library():
     from typing import get_args
 

@@ -64,6 +64,12 @@ class Finding:
     first: bool = False
     """Whether the numbers mean little without it, so that it stands before them."""
 
+    @property
+    def text(self) -> str:
+        """The evidence and the advice as sentences."""
+        said = "; ".join(self.evidence)
+        return f"{said[:1].upper()}{said[1:]}. {self.advice}".strip()
+
 
 def find(ranking: Ranking) -> tuple[Finding, ...]:
     """Look through a ranking; the most serious finding comes first."""

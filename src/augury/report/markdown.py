@@ -22,7 +22,7 @@ def to_markdown(result: Ranking) -> str:
     said = [ranking.plan_words(result.plan), result.trust]
     parts = [
         f"# {escape('Augmentations ranked on ' + str(result.dataset.get('name', 'the data')))}",
-        *(f"**{f.title}.** {escape('; '.join(f.evidence))}. {escape(f.advice)}" for f in warned),
+        *(f"**{f.title}.** {escape(f.text)}" for f in warned),
         f"**{escape(lead)}** {escape(' '.join(rest))}".strip(),
         *map(escape, filter(None, said)),
         "## Findings",

@@ -11,7 +11,7 @@ from augury._base.errors import AuguryError
 
 
 def check_writable(path: str | Path) -> Path:
-    """Raise early if a file could not be written there, before long work is spent on it."""
+    """Raise if a file could not be written there, before long work is done for it."""
     path = _target(path)
     folder = path.parent
     if not folder.is_dir():
@@ -53,7 +53,7 @@ def write(path: str | Path, content: str | bytes) -> None:
 
 
 def _target(path: str | Path) -> Path:
-    """Follow links to the file itself, and refuse what is there and is none."""
+    """Follow links to the file itself; raise if it is not a regular file."""
     target = Path(os.path.realpath(path)) if os.path.islink(path) else Path(path)
     if target.is_dir():
         raise AuguryError(f"cannot write {path}: it is a folder; give a file's name")

@@ -1,4 +1,4 @@
-"""The geometry of a chart of values with intervals, one a line; a template draws it.
+"""The geometry of a chart of values with intervals, one per line; a template draws it.
 
 Positions along the axis are percentages, so that the picture fills any width while its text
 keeps its size.

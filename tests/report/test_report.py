@@ -234,6 +234,13 @@ def test_what_the_data_are_warned_of(warning: str, code: str, first: bool) -> No
     assert code not in codes(trial(*rows))
 
 
+def test_why_there_are_no_verdicts_is_said_first() -> None:
+    ranking = trial(make_row("invert", 2.0, 3.0), make_row("flips", 1.0, 3.0))
+    text = to_markdown(replace(ranking, warnings=("the trial was too short",)))
+    said = "**No verdicts are given.** The trial was too short. Take the order as a hint"
+    assert 0 < text.index(said) < text.index("try invert first")
+
+
 def test_the_warnings_of_data_are_known() -> None:
     few = augury.as_dataset(np.eye(24), [0] * 20 + [1] * 2 + [2] * 2)
     ranking = trial(make_row("invert", 2.0, 1.0), **describe(few, seen=4))

@@ -93,6 +93,11 @@ def hurt_classes(row: Row) -> list[tuple[str, float]]:
 def _data(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
     for code, sentence in ranking.dataset.get("warnings") or ():
         yield Finding(*_WARNINGS[code][:3], (sentence,), *_WARNINGS[code][3:])
+    for sentence in ranking.warnings:
+        yield Finding(
+            "A014", "warning", "No verdicts are given", (sentence,),
+            "Take the order as a hint at most.", first=True,
+        )  # fmt: skip
 
 
 def _ceiling(ranking: Ranking, unit: Unit) -> Iterator[Finding]:

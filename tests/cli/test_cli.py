@@ -152,7 +152,7 @@ class TestBadInput:
         assert code == 0
 
     def test_unknown_spec(self, run):
-        refused(run("rank", "digits", "-a", "rotatoin(3)"), "did you mean rotation?")
+        refused(run("rank", "digits", "-a", "rotatoin(3)"), "did you mean rotation")
 
     def test_device_without_cuda(self, run):
         import torch

@@ -71,6 +71,10 @@ class Policy(Protocol):
     def command(self) -> str: ...
     @property
     def gallery(self) -> Gallery | None: ...
+    @property
+    def words(self) -> Sequence[Any]: ...
+    @property
+    def code(self) -> dict[str, str]: ...
     def to_json(self) -> str: ...
 
 
@@ -134,8 +138,8 @@ def to_markdown(policy: Policy) -> str:
         f"**{escape(lead)}** {escape(' '.join(rest))}".strip(),
         block(policy.spec),
         escape(plan_words(policy.plan)),
-        "## What it does" if _words(policy) else "",
-        "\n".join(_listed(_words(policy))),
+        "## What it does" if policy.words else "",
+        "\n".join(_listed(policy.words)),
         "## Compared with the usual recipes",
         table(header, rows, right=4),
         "## Findings",
@@ -234,7 +238,7 @@ def find(policy: Policy) -> tuple[Finding, ...]:
 
 def paste(policy: Policy) -> list[tuple[str, str]]:
     """Return what a reader may want to copy, each with its name."""
-    lines = [("The policy, as a spec", policy.spec), *getattr(policy, "code", {}).items()]
+    lines = [("The policy, as a spec", policy.spec), *policy.code.items()]
     if policy.command:
         lines.append(("The command that repeats this search", policy.command))
     return lines
@@ -265,7 +269,7 @@ def _shared(policy: Policy) -> dict[str, Any]:
         "lead": text[0],
         "rest": text[1:],
         "plan": plan_words(policy.plan),
-        "steps": _words(policy),
+        "steps": policy.words,
         "rows": [(label(row), row, TONES[_verdict(row)]) for row in rows],
         "chosen": policy.chosen,
         "contributions": sorted(policy.contributions.items(), key=lambda item: -item[1]),
@@ -337,7 +341,3 @@ def _listed(steps: Sequence[Any], depth: int = 0) -> list[str]:
         lines.append(f"{'   ' * depth}{mark} {before}{spec}{escape(step.text)}")
         lines += _listed(step.inner, depth + 1)
     return lines
-
-
-def _words(policy: Policy) -> Sequence[Any]:
-    return getattr(policy, "words", ())

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from torch import Tensor
 
 from augury._base.rng import Rng
+from augury.adapters import export
 from augury.augmentations import Augmentation, parse
 from augury.augmentations.base import Nodes, Params
+from augury.augmentations.words import Step, in_words
 from augury.results.base import Result
 from augury.results.ranking import Gallery
 
@@ -113,6 +115,21 @@ class Policy(Augmentation, Result):
     def at_scale(self, factor: float) -> Augmentation:
         return self.augmentation.at_scale(factor)
 
+    @property
+    def words(self) -> tuple[Step, ...]:
+        """What it does to an example, step by step."""
+        return in_words(self.augmentation)
+
+    @property
+    def code(self) -> dict[str, str]:
+        """Code that builds it, by the name of its library."""
+        shape = self.dataset.get("shape") or ()
+        known = shape if len(shape) == 3 else None
+        return {
+            "In Python, with augury": f"augment = augury.parse({self.spec!r})",
+            "The same with torchvision": export(self.augmentation, "torchvision", known),
+        }
+
     def to_frame(self) -> pd.DataFrame:
         """Return a pandas table, one row per policy of the last round."""
         import pandas as pd
@@ -136,3 +153,8 @@ class Policy(Augmentation, Result):
         from augury.report.policy import to_markdown
 
         return to_markdown(self)
+
+    def _repr_html_(self) -> str:
+        from augury.report.policy import to_fragment
+
+        return to_fragment(self)

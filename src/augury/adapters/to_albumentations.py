@@ -11,7 +11,7 @@ from augury import augmentations as ours
 from augury._base.errors import AuguryError
 from augury.adapters.code import Call, call, children, function, write_module
 from augury.adapters.to_torchvision import LUMA, REFLECTS, WHOLE_PIXELS
-from augury.adapters.walk import Dialect, Shape, Translation
+from augury.adapters.walk import Dialect, Shape, Translation, may_have_colours
 
 
 def copied(name: str, **options: float) -> list[Call]:
@@ -112,7 +112,11 @@ class Albumentations(Dialect):
                 _jitter()[0].with_options(hue=(-a.fraction, a.fraction)),
             ]
         ),
-        ours.grayscale: Translation(lambda a, shape: [call("A.ToGray", p=a.probability)]),
+        ours.grayscale: Translation(
+            lambda a, shape: (
+                [call("A.ToGray", p=a.probability)] if may_have_colours(shape) else None
+            )
+        ),
         ours.sharpness: Translation(
             lambda a, shape: copied("sharpness", strength=a.strength) if a.clip else None
         ),

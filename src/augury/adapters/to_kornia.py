@@ -9,7 +9,7 @@ from augury import __version__
 from augury import augmentations as ours
 from augury.adapters.code import Call, call, function, write_module
 from augury.adapters.to_torchvision import LUMA, REFLECTS, blur_kernel
-from augury.adapters.walk import Dialect, Shape, Translation, shares
+from augury.adapters.walk import Dialect, Shape, Translation, may_have_colours, shares
 
 
 def copied(name: str, **options: float) -> list[Call]:
@@ -46,11 +46,6 @@ def _jitter(**options: float) -> list[Call]:
         name: (1 - strength, 1 + strength) for name, strength in options.items()
     }
     return [call("K.ColorJitter", **ranges, p=1.0)]
-
-
-def _colour(shape: Shape) -> bool:
-    """Return whether images may have colours: kornia's operations on colours need them."""
-    return shape is None or len(shape) < 3 or shape[0] == 3
 
 
 class Kornia(Dialect):
@@ -100,18 +95,20 @@ class Kornia(Dialect):
         ),
         ours.posterize: Translation(lambda a, shape: copied("posterize", bits=a.bits)),
         ours.saturation: Translation(
-            lambda a, shape: _jitter(saturation=a.strength) if a.clip and _colour(shape) else None
+            lambda a, shape: (
+                _jitter(saturation=a.strength) if a.clip and may_have_colours(shape) else None
+            )
         ),
         ours.hue: Translation(
             lambda a, shape: (
                 [call("K.ColorJitter", hue=(-a.fraction, a.fraction), p=1.0)]
-                if _colour(shape)
+                if may_have_colours(shape)
                 else None
             )
         ),
         ours.grayscale: Translation(
             lambda a, shape: (
-                [call("K.RandomGrayscale", p=a.probability)] if _colour(shape) else None
+                [call("K.RandomGrayscale", p=a.probability)] if may_have_colours(shape) else None
             )
         ),
         ours.sharpness: Translation(

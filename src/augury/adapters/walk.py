@@ -167,6 +167,11 @@ def leaves(augmentation: Augmentation) -> Iterator[Augmentation]:
 KIND_WORDS = {"image": "images", "series": "series", "vector": "tables"}
 
 
+def may_have_colours(shape: Shape) -> bool:
+    """Return whether images may have colours: some operations on colours need them."""
+    return shape is None or len(shape) < 3 or shape[0] == 3
+
+
 def shares(weights: Sequence[float]) -> list[float]:
     """Return probabilities with as many digits as matter."""
     return [round(weight, 6) for weight in weights]

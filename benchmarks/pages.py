@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import predict
 import scaling
 from _result import RESULTS, ROOT
 from matplotlib.figure import Figure
@@ -59,19 +60,7 @@ def draw() -> None:
             _save(lambda plot=plot: plot_figure(plot), FIGURES / "reproduction" / f"{name}.svg")
     found = json.loads((RESULTS / "scaling.json").read_text(encoding="utf-8"))
     _save(lambda: scaling.draw(found), FIGURES / "scaling.svg")
-    _predictions()
-
-
-def _predictions() -> None:
-    """Draw predicted against real gains, as `predict_page` does beside its page."""
-    import predict_page
-
-    results = [json.loads(path.read_text()) for path in sorted(predict_page.RESULTS.glob("*.json"))]
-    others = {name: None for found in results for name in found["scores"] if name != "trial"}
-    predict_page.draw(results, ["trial"], FIGURES / "prediction.svg", "predicted gain, points")
-    predict_page.draw(
-        results, list(others), FIGURES / "prediction_others.svg", "score's gain, its own unit"
-    )
+    _save(predict.draw, FIGURES / "prediction.svg")
 
 
 def _save(make: Any, path: Path) -> None:

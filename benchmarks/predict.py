@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from matplotlib.figure import Figure
 from scipy.optimize import minimize
 from scipy.special import ndtr, stdtrit
 from scipy.stats import spearmanr
@@ -217,6 +218,24 @@ def closed_forms(folder: Path) -> list[str]:
     for name, values in sorted(found.items(), key=lambda item: -np.mean(item[1])):
         lines.append(f"| {name} | {len(values)} | {np.mean(values):.2f} |")
     return lines
+
+
+def draw(folder: Path = RESULTS) -> Figure:
+    """Draw forecast against real gains, one panel per cell."""
+    cells = [cell for cell in read(folder) if "trial" in cell]
+    figure = Figure(figsize=(9, 2.4 * math.ceil(len(cells) / 4)), layout="constrained")
+    panels = figure.subplots(math.ceil(len(cells) / 4), 4, squeeze=False).ravel()
+    for cell, axes in zip(cells, panels, strict=False):
+        gain, spread, real = arrays(cell, Calibration())
+        axes.errorbar(gain, real, xerr=spread, fmt="o", markersize=3, elinewidth=0.7)
+        ends = [min(gain.min(), real.min()), max(gain.max(), real.max())]
+        axes.plot(ends, ends, color="#6b7480", linewidth=0.8)
+        axes.set_title(f"{cell['source']}, {cell['examples']:,}, {cell['epochs']} epochs", size=8)
+    for axes in panels[len(cells) :]:
+        axes.set_visible(False)
+    figure.supxlabel("forecast gain in points, ± its standard deviation")
+    figure.supylabel("real gain")
+    return figure
 
 
 def page(folder: Path) -> str:

@@ -96,7 +96,7 @@ def _data(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
     for sentence in ranking.warnings:
         yield Finding(
             "A014", "warning", "No verdicts are given", (sentence,),
-            "Take the order as a hint at most.", first=True,
+            "", first=True,
         )  # fmt: skip
 
 

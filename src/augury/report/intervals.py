@@ -108,7 +108,7 @@ def _domain(intervals: Sequence[Interval]) -> tuple[float, float]:
     """
     ends = [e for i in intervals for e in (i.low, i.high, i.value) if math.isfinite(e)]
     low, high = min([0.0, *ends]), max([0.0, *ends])
-    if any(i.tone in ("helps", "likely") for i in intervals):
+    if any(i.value > 0 for i in intervals):
         low = max(low, -_LOPSIDED * high)
     pad = 0.04 * (high - low) or 1.0
     return low - pad, high + pad

@@ -46,6 +46,7 @@ def test_defaults_are_those_that_are_documented():
     assert Estimate(1.0, torch.zeros(2), torch.zeros(0)).doubt == 0.0
     held = HeldOut(features, targets, True)
     plain = fitted(RidgeRisk(held), features, targets).result()
+    assert RidgeRisk(held).ratios == (1e-3, 1e-2, 0.1, 1.0)
     explicit = RidgeRisk(held, folds=5, ratios=(1e-3, 1e-2, 0.1, 1.0))
     found = fitted(explicit, features, targets).result()
     assert plain.value == found.value
@@ -138,3 +139,19 @@ def test_a_matrix_that_is_not_positive_gives_no_number():
     good = torch.tensor([[2.0, 0.5], [0.5, 1.0]], dtype=torch.float64)
     torch.testing.assert_close(good @ solve_positive(good, right), right)
     assert bool(solve_positive(-good, right).isnan().all())
+
+
+def test_two_groups_are_enough_for_error_bars():
+    features, targets = examples()
+    assert len(fitted(Alignment(groups=2), features, targets).result().replicates) == 2
+    refused("at least 2 groups, not 1", Alignment, groups=1)
+    assert (
+        fitted(RidgeRisk(HeldOut(features, targets, True), folds=2), features, targets).folds == 2
+    )
+    refused("at least 2 folds, not 1", RidgeRisk, HeldOut(features, targets, True), folds=1)
+
+
+def test_the_mean_loss_of_a_class_of_one_is_its_loss():
+    features, targets = examples(4, classes=4)
+    found = HeldOut(features, targets, True).estimate(torch.tensor([1.0, 2.0, 3.0, 4.0]))
+    assert found.per_class.tolist() == [-1, -2, -3, -4]

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from predict import _about
+from _result import environment
 
 from augury import search_policy
 from augury._base.devices import resolve_device
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> Path:
         "policy": repr(policy), "reason": policy.reason, "rows": policy.to_dict()["rows"],
         "accuracy": {name: accuracy[name] for name in own},
         "rivals": {name: accuracy[name] for name in ("identity", *RIVALS)},
-        "about": _about(device),
+        "environment": environment(device),
     }  # fmt: skip
     path = Path(options.out) / f"{options.source.replace(' ', '_')}.json"
     path.parent.mkdir(parents=True, exist_ok=True)

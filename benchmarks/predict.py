@@ -17,15 +17,13 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import platform
-import subprocess
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
+from _result import environment
 from matplotlib.figure import Figure
 from scipy.optimize import minimize
 from scipy.special import ndtr, stdtrit
@@ -79,7 +77,7 @@ def run(options: argparse.Namespace) -> Path:
     cell = {
         "name": name, "source": options.source, "examples": len(train), "tests": len(test),
         "epochs": options.epochs, "network": options.network, "shape": list(train.shape),
-        "seconds": round(seconds, 1), "about": _about(device), "accuracy": accuracy,
+        "seconds": round(seconds, 1), "environment": environment(device), "accuracy": accuracy,
         "trial": {
             "examples": trial.examples, "folds": trial.folds, "replicas": trial.replicas,
             "tried": forecast.baseline.tried, "expected": forecast.baseline.expected,
@@ -92,14 +90,6 @@ def run(options: argparse.Namespace) -> Path:
     out.parent.mkdir(parents=True, exist_ok=True)
     write(out, json.dumps(cell, indent=1) + "\n")
     return out
-
-
-def _about(device: torch.device) -> dict[str, str]:
-    command = ["git", "rev-parse", "--short", "HEAD"]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
-    machine = torch.cuda.get_device_name() if device.type == "cuda" else platform.processor()
-    return {"commit": found.stdout.strip() or "unknown", "machine": machine,
-            "torch": torch.__version__, "python": platform.python_version()}  # fmt: skip
 
 
 def real_gains(cell: Cell) -> dict[str, float]:

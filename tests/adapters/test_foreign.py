@@ -197,7 +197,7 @@ def test_what_is_no_transform_is_said_in_one_line(transform, message):
         (v2.Resize(8), "changed an example's shape from (3, 16, 16) to (3, 8, 8)"),
         (A.RandomCrop(8, 8), "changed an example's shape from (3, 16, 16) to (3, 8, 8)"),
         (v1.Grayscale(), "changed an example's shape from (3, 16, 16) to (1, 16, 16)"),
-        (v2.FiveCrop(8), "gave a tuple"),
+        (v2.FiveCrop(8), "returned a tuple"),
         (v2.LinearTransformation(torch.eye(2), torch.zeros(2)), "failed: ValueError"),
     ],
 )

@@ -162,7 +162,7 @@ def test_bad_settings_and_data_are_said():
     refused("must be 1 or more, not 5, 0 and 3", PatchFeatures, 5, size=0)
     refused("call fit first", PatchFeatures(), torch.zeros(1, 1, 8, 8))
     vectors = np.random.default_rng(0).normal(size=(40, 5))
-    refused("'fourier'", augury.rank, vectors, np.arange(40) % 2, features="patches",
+    refused("'fourier'", augury.rank, vectors, np.arange(40) % 2, feature_map="patches",
             score="ridge")  # fmt: skip
 
 

@@ -34,19 +34,15 @@ def test_the_headline_counts_the_papers_claims_apart(pages):
 
 def test_every_figure_that_the_documentation_shows_is_drawn(pages, tmp_path, monkeypatch):
     monkeypatch.setattr(pages, "FIGURES", tmp_path)
-    monkeypatch.setattr(pages, "_predictions", lambda: None)
     monkeypatch.setattr(pages, "_save", lambda make, path: path.touch())
     pages.draw()
     for page in (ROOT / "docs").glob("*.md"):
         text = page.read_text(encoding="utf-8")
         shown = {part.split(")")[0] for part in text.split("](figures/")[1:]}
-        shown = {name for name in shown if not name.startswith("prediction")}
         assert shown <= {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.svg")}
 
 
 def test_every_committed_result_says_where_it_comes_from():
     for path in (ROOT / "benchmarks" / "results").rglob("*.json"):
         found = json.loads(path.read_text(encoding="utf-8"))
-        if path.parent.name == "predict":
-            continue
         assert {"commit", "machine"} <= set(found["environment"]), path

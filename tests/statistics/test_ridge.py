@@ -217,7 +217,7 @@ def test_digits_lose_more_from_flips_than_from_shifts(score):
     digits = load_digits()
     found = augury.rank(
         digits.images, digits.target, ["translation(0.1)", "vertical_flip"],
-        score=score, features=PatchFeatures(16), versions=4, max_examples=600,
+        score=score, feature_map=PatchFeatures(16), n_views=4, max_examples=600,
     )  # fmt: skip
     flip, shift = found["vertical_flip"], found["translation(0.1)"]
     assert flip.gain < min(0, shift.gain)
@@ -232,7 +232,7 @@ def test_the_feature_maps_have_their_names():
         phi = FEATURES[name](3)
         assert isinstance(phi, kind)
         assert phi.seed == 3
-    found = augury.rank(data, augmentations=["flips"], score="kernel-ridge", features="patches2")
+    found = augury.rank(data, augmentations=["flips"], score="kernel-ridge", feature_map="patches2")
     assert found.features == "100 random whitened patches, pooled 3×3, two layers"
 
 
@@ -240,11 +240,11 @@ def test_the_feature_maps_have_their_names():
 def test_ticks_are_as_many_as_said(score):
     calls = []
     setting = Setting(images(), Flatten(), 2, 0, CPU, batch_size=16)
-    scorer = score(setting, calls.append)
-    list(scorer.evaluate_all([identity(), flips()]))
+    scorer = score(setting, lambda *call: calls.append(call))
+    scorer.judge_all([flips()])
     assert len(calls) == scorer.ticks(2)
-    assert calls[0] == "identity"
-    assert calls[-1] == "flips"
+    assert calls[0] == (1, scorer.ticks(2), "identity")
+    assert calls[-1] == (scorer.ticks(2), scorer.ticks(2), "flips")
 
 
 def test_kernel_ridge_subsamples_and_says_so(monkeypatch):

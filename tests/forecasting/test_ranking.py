@@ -150,7 +150,7 @@ def test_bad_options_are_said(digits, options, says):
 
 
 def test_what_is_no_augmentation_is_said(digits):
-    refused("got 3", augury.rank, digits.images, digits.target, ["rotation(15)", 3])
+    refused("got an int", augury.rank, digits.images, digits.target, ["rotation(15)", 3])
 
 
 def test_cuda_without_cuda_is_said(monkeypatch):

@@ -36,6 +36,7 @@ def match_layers(network: nn.Module, patterns: Sequence[str] | str) -> list[str]
         some = fnmatch.filter(known, pattern)
         if not some:
             find_layer(network, pattern)  # raises, with near names
+            some = [pattern]  # a second name of a layer that is listed under its first
         found += some
     return list(dict.fromkeys(found))
 

@@ -68,7 +68,10 @@ def test_the_baseline_follows_the_learning_curve():
     found = fold([0.5, 0.5], [1.2, 1.2], half=(0.4, 0.4))
     forecast = Forecast([found], labels(), 10, trained=100, planned=400)
     assert forecast.rate == pytest.approx(math.log2(0.6 / 0.5))
-    assert forecast.baseline.expected == pytest.approx(1 - 0.5 * (0.5 / 0.6) ** 2)
+    # two doublings: the second counts half
+    assert forecast.baseline.expected == pytest.approx(1 - 0.5 * (0.5 / 0.6) ** 1.5)
+    steep = fold([0.5, 0.5], [1.2, 1.2], half=(0.0,))
+    assert Forecast([steep], labels(), 10, trained=100, planned=100).rate == 0.75
     given = Forecast([found], labels(), 10, trained=100, planned=400, rate=0.0)
     assert given.baseline.expected == pytest.approx(0.5)
 

@@ -16,6 +16,7 @@ from augury.statistics.jackknife import jackknife
 
 _GROUPS = 20
 _LEAST = 1e-3  # share of what can be learnt that counts as having learnt something
+_FASTEST = 0.75  # exponent of a learning curve: tiny samples suggest more than larger ones keep
 _UNEQUAL = 4.0  # times as many examples as in the smallest class: then classes count alike
 
 
@@ -218,7 +219,7 @@ class Forecast:
             return 0.0
         own = torch.cat([fold.replicas for fold in self.folds])
         errors = (1 - float(half.mean()), 1 - float(own.mean()))
-        return min(max(math.log2(max(errors[0], 1e-6) / max(errors[1], 1e-6)), 0.0), 1.0)
+        return min(max(math.log2(max(errors[0], 1e-6) / max(errors[1], 1e-6)), 0.0), _FASTEST)
 
     def _baseline(self) -> Baseline:
         replicas = torch.cat([fold.replicas for fold in self.folds])
@@ -226,7 +227,10 @@ class Forecast:
         spread = float(replicas.std()) if len(replicas) > 1 else 0.0
         expected = tried
         if self.classes:
-            expected = 1 - (1 - tried) * 2 ** (-self.rate * self.doublings)
+            # Learning curves flatten: on CIFAR-10 r fell from 0.21 to 0.15 with the next doubling,
+            # so doublings past the first count half.
+            reach = min(self.doublings, 1.0) + max(self.doublings - 1.0, 0.0) / 2
+            expected = 1 - (1 - tried) * 2 ** (-self.rate * reach)
         error = spread / math.sqrt(max(1, len(replicas)))
         return Baseline(tried, expected, error, self._curve[1], self.balanced)
 

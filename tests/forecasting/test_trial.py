@@ -153,6 +153,11 @@ class TestRank:
         assert {row.verdict for row in found.rows} == {"can't tell"}
         assert "too short to tell" in found.warnings[0]
 
+    def test_short_trials_say_probably_at_most(self, data):
+        specs = ["flips >> rotation(180)", "noise(0.4)"]
+        found = augury.rank(data, augmentations=specs, epochs=8, effort=3)
+        assert not {row.verdict for row in found.rows} & {"helps", "hurts"}
+
     def test_shuffled_labels_give_no_verdict(self, data):
         y = np.random.default_rng(0).permutation(data.y.numpy())
         found = augury.rank(

@@ -45,6 +45,10 @@ LEVELS = (
 DECIDES = 3
 """The first level that keeps to the planned epochs; below it no verdict is given."""
 
+MEASURED = 4
+"""The first level with as many examples as forecasts were checked with; below it a verdict is
+"probably" at most."""
+
 CPU, GPU = 7, 9
 """Levels where no budget and no level is given."""
 

@@ -80,6 +80,8 @@ class Judged:
         What a reader must know before the numbers.
     decides
         Whether verdicts may be given at all.
+    sure
+        Whether they may say more than "probably".
     """
 
     baseline: Judgement
@@ -87,6 +89,7 @@ class Judged:
     matters: float
     warnings: tuple[str, ...] = ()
     decides: bool = True
+    sure: bool = True
 
 
 class Score(ABC):

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from augury.augmentations.base import Augmentation
-from augury.forecasting.effort import DECIDES, choose_level, make_trial
+from augury.forecasting.effort import DECIDES, MEASURED, choose_level, make_trial
 from augury.forecasting.forecast import Forecast, Judgement
 from augury.forecasting.linear import linear_score
 from augury.forecasting.scores.base import Judged, Score
@@ -58,7 +58,10 @@ class TrialScore(Score):
         value = 100 * base.expected
         own = Judgement(value, 0.0, value - half, value + half, 0.5)
         warnings = self._warnings(forecast)
-        return Judged(own, judgements, POINTS, tuple(warnings), decides=not warnings)
+        return Judged(
+            own, judgements, POINTS, tuple(warnings), decides=not warnings,
+            sure=level >= MEASURED,
+        )  # fmt: skip
 
     def describe(self) -> str:
         trial = getattr(self, "trial", None) or Trial(epochs=self.setting.plan.epochs)

@@ -348,6 +348,46 @@ def file_list(rng: random.Random, directory: Path) -> Path:
     return path
 
 
+def ts(rng: random.Random, directory: Path) -> Path:
+    """Write a .ts file of series with odd headers, channels, lengths, values and bytes."""
+    label = rng.choice(("@classLabel true 0 1 2", "@classLabel true", "@targetLabel true"))
+    head = ["@problemName t", "@timeStamps false", label, "@data"]
+    if rng.random() < 0.3:
+        head[rng.randrange(4)] = rng.choice(
+            ("@timeStamps true", "@missing true", "", "@DATA ", "@")
+        )
+    odd = rng.choice((0.0, 0.0, 0.05, 0.2))
+    rows = []
+    for k in range(9):
+        length = 5 if rng.random() < 0.8 else rng.choice((1, 4, 9))
+        cells = [f"{rng.gauss(0, 1):.2f}" for _ in range(length)]
+        if rng.random() < 0.2:
+            cells[rng.randrange(length)] = rng.choice(("?", "NaN", *(WORDS if odd else ())))
+        channels = [",".join(cells)] * (rng.choice((0, 1, 3)) if rng.random() < odd else 2)
+        rows.append(":".join([*channels, "" if rng.random() < odd else str(k % 3)]))
+    data = "\n".join([*head, *rows]).encode("utf-8", "surrogatepass")
+    path = directory / rng.choice(("t_TRAIN.ts", "t.ts", "t_TEST.ts"))
+    path.write_bytes(mutate(data, rng) if rng.random() < 0.4 else data)
+    return rng.choice((path, path, directory))
+
+
+def ucr_text(rng: random.Random, directory: Path) -> Path:
+    """Write a .tsv file of series, the class first, with odd cells and bytes."""
+    rows = []
+    odd = rng.choice((0.0, 0.05, 0.2))
+    for k in range(9):
+        cells = [str(k % 3), *(f"{rng.gauss(0, 1):.2f}" for _ in range(5))]
+        if rng.random() < 0.2:
+            cells[rng.randrange(1, 6)] = rng.choice(("NaN", ""))
+        if rng.random() < odd:
+            cells[rng.randrange(6)] = rng.choice(WORDS)
+        rows.append("\t".join(cells[: rng.randrange(6)] if rng.random() < odd else cells))
+    data = "\n".join(rows).encode("utf-8", "surrogatepass")
+    path = directory / "t_TRAIN.tsv"
+    path.write_bytes(mutate(data, rng) if rng.random() < 0.3 else data)
+    return path
+
+
 MAKERS: tuple[tuple[str, Callable[[random.Random, Path], Path]], ...] = (
     ("npz", npz),
     ("idx", idx),
@@ -358,6 +398,8 @@ MAKERS: tuple[tuple[str, Callable[[random.Random, Path], Path]], ...] = (
     ("archive", archive),
     ("npy", npy),
     ("file list", file_list),
+    ("ts", ts),
+    ("ucr text", ucr_text),
 )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from augury._base.errors import AuguryError
 from augury._base.text import flat
 from augury.data.dataset import Dataset
+from augury.data.gaps import fill_gaps
 from augury.data.labels import Labels, encode
 from augury.data.layout import arrange, to_tensor
 from augury.data.preparation import Preparation
@@ -41,8 +42,8 @@ def load(
         One of `EMBEDDED`'s names (write ``./digits`` for a directory of that name); or the path
         of a directory with one sub-directory of images per class, of a zip or tar archive of one,
         of an ``.npz`` file, of an ``.npy`` file with its labels beside it, of an IDX file or a
-        directory with MNIST's, of a directory with CIFAR's Python batches, or of a table, which
-        may list the files of images.
+        directory with MNIST's, of a directory with CIFAR's Python batches, of series of the UCR
+        archive (``.ts``, ``.tsv``), or of a table, which may list the files of images.
     label
         The column of a table to predict.
     size
@@ -100,8 +101,9 @@ def as_dataset(
     Parameters
     ----------
     x
-        Images N × height × width, with channels first or last; series N × channels × length;
-        vectors N × d: NumPy arrays, tensors, lists. A pandas or polars frame. A dataset of torch,
+        Images N × height × width, with channels first or last; series N × channels × length, or a
+        list of arrays channels × length; vectors N × d: NumPy arrays, tensors, lists. A pandas or
+        polars frame, sktime's frames of series among them. A dataset of torch,
         torchvision or Hugging Face, a ``DataLoader``, or any other sequence or iterable of pairs
         (x, y) with arrays, tensors or Pillow images. A path or a name, as for `load`. A `Dataset`.
     y
@@ -148,6 +150,9 @@ def as_dataset(
 def prepare(source: Source, request: Request, *, name: str, kind: str | None = None) -> Dataset:
     """Check what a reader returned, fit its preparation and apply it."""
     x, notes = arrange(source.x, kind or source.kind)
+    if x.ndim == 3:
+        x, filled = fill_gaps(x)
+        notes += filled
     if source.y is None:
         raise AuguryError("labels are missing: give y beside x, or a dataset of pairs (x, y)")
     labels = encode(source.y, len(x), source.classes, request.task or source.task)

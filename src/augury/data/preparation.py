@@ -11,6 +11,7 @@ import numpy as np
 
 from augury._base.errors import AuguryError
 from augury._base.text import flat
+from augury.data.gaps import fill_gaps
 from augury.data.labels import Labels
 from augury.data.layout import KINDS, arrange, to_array
 from augury.data.scaling import moments, scale_pixels, span, standardise
@@ -137,6 +138,8 @@ class Preparation:
         if kind is None and not (self.kind == "image" and array.ndim == 2):
             kind = self.kind
         array, _ = arrange(array, kind)
+        if array.ndim == 3:
+            array, _ = fill_gaps(array)
         if array.ndim - 1 != len(self.shape):
             raise AuguryError(
                 f"the model takes {self.kind} data of shape {self.shape}, and this data has shape "

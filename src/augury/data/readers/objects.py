@@ -12,6 +12,7 @@ from torch.utils.data import DataLoader, IterableDataset, Subset, TensorDataset
 from augury._base.errors import AuguryError
 from augury._base.text import listed
 from augury.data.layout import to_array
+from augury.data.readers.collections import is_collection, read_collection
 from augury.data.readers.hugging_face import is_hugging_face, read_hugging_face
 from augury.data.readers.iterables import read_iterable
 from augury.data.readers.mapstyle import is_map_style, read_map_style
@@ -34,6 +35,8 @@ def read_object(
         found = read_object(_inside(x), y, request, classes)
         note = "the dataset inside the loader was read, example by example"
         return replace(found, notes=(note, *found.notes))
+    if y is not None and is_collection(x):
+        return read_collection(x, y, names)
     frame = _frame(x)
     if frame is not None:
         return replace(read_frame(frame, request, "the frame", y), classes=names)

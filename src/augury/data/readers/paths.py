@@ -15,11 +15,13 @@ from augury.data.readers.idx import find_training_images, looks_like_idx, read_i
 from augury.data.readers.npy import find_examples, read_npy
 from augury.data.readers.npz import read_npz
 from augury.data.readers.table import TABLES, read_table
+from augury.data.readers.ucr import find_series, is_ucr_text, read_ts, read_ucr_text
 from augury.data.source import Request, Source
 
 _FORMATS = (
     "a directory with one sub-directory of images per class or a zip or tar archive of one, an "
-    ".npz or .npy file, IDX files, CIFAR's Python batches, or a table (.csv, .tsv, .parquet)"
+    ".npz or .npy file, IDX files, CIFAR's Python batches, series of the UCR archive (.ts, .tsv), "
+    "or a table (.csv, .tsv, .parquet)"
 )
 
 
@@ -47,6 +49,9 @@ def _read_directory(path: Path, request: Request) -> Source:
     if is_cifar(path):
         _refuse(request, "size")
         return _noted(read_cifar(path), request)
+    series = find_series(path, new=request.new)
+    if series is not None:
+        return _read_file(series, request)
     examples = find_examples(path)
     if examples is not None:
         _refuse(request, "size")
@@ -64,8 +69,14 @@ def _noted(found: Source, request: Request) -> Source:
 def _read_file(path: Path, request: Request) -> Source:
     suffix = path.suffix.lower()
     if suffix in TABLES:
+        if suffix == ".tsv" and request.label is None and is_ucr_text(path):
+            _refuse(request, "size")
+            return read_ucr_text(path, request)
         return read_table(path, request)
     _refuse(request, "label")
+    if suffix == ".ts":
+        _refuse(request, "size")
+        return read_ts(path, request)
     if is_archive(path):
         return read_archive(path, request)
     _refuse(request, "size")

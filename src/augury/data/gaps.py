@@ -1,0 +1,96 @@
+"""Series with missing values and of unequal lengths, made whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from augury._base.errors import AuguryError
+from augury.data.limits import check_bytes
+
+
+def stack_series(
+    series: Sequence[np.ndarray], length: int | None = None
+) -> tuple[np.ndarray, list[str]]:
+    """Put series of one number of channels into one array, and say what was done.
+
+    Shorter series are padded at their end with their last value, which is also what a shift along
+    the axis reads there.
+
+    Parameters
+    ----------
+    series
+        Arrays ``(channels, length)``; missing values are NaN.
+    length
+        The length that all get, for new data of a model: longer ones are cut. By default that of
+        the longest.
+    """
+    channels = len(series[0])
+    for number, one in enumerate(series):
+        if len(one) != channels:
+            raise AuguryError(
+                f"series must have the same channels: example {number} has {len(one)} and the "
+                f"first has {channels}; give those of one number of channels"
+            )
+        if one.shape[1] == 0:
+            raise AuguryError(f"example {number} is a series without values; leave it out")
+    lengths = np.array([one.shape[1] for one in series])
+    longest = int(lengths.max()) if length is None else length
+    check_bytes(len(series) * channels * longest * 8, "the series", "give fewer or shorter ones")
+    out = np.empty((len(series), channels, longest))
+    for row, one in zip(out, series, strict=True):
+        used = min(one.shape[1], longest)
+        row[:, :used] = one[:, :used]
+        row[:, used:] = one[:, used - 1 : used]
+    notes = []
+    if lengths.min() < longest:
+        notes.append(
+            f"series of {lengths.min():,} to {min(lengths.max(), longest):,} values were padded to "
+            f"{longest:,} with their last value"
+        )
+    if lengths.max() > longest:
+        notes.append(f"series of more than {longest:,} values were cut to the model's length")
+    return out, notes
+
+
+def fill_gaps(x: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """Fill missing values of series ``(N, channels, length)``, and say how many there were.
+
+    A gap is bridged by a straight line, and ends are held. A channel of which an example has no
+    value becomes that channel's mean over all examples.
+    """
+    if x.dtype.kind != "f":
+        return x, []
+    missing = np.isnan(x)
+    count = int(missing.sum())
+    if count == 0:
+        return x, []
+    empty = missing.all(axis=(0, 2))
+    if empty.any():
+        raise AuguryError(
+            f"channel {int(np.argmax(empty)) + 1} of {x.shape[1]} has no value in any series; "
+            "leave it out"
+        )
+    nothing = missing.all(axis=(1, 2))
+    if nothing.any():
+        raise AuguryError(
+            f"{int(nothing.sum()):,} series have no value at all, the first of them example "
+            f"{int(np.argmax(nothing))}; leave them out"
+        )
+    x = x.copy()
+    with np.errstate(invalid="ignore", over="ignore"):  # infinite values are refused later
+        means = np.nanmean(x.astype(np.float64), axis=(0, 2))
+    time = np.arange(x.shape[2])
+    for i, c in zip(*np.nonzero(missing.any(axis=2)), strict=True):
+        gap = missing[i, c]
+        if gap.all():
+            x[i, c] = means[c]
+        else:
+            x[i, c, gap] = np.interp(time[gap], time[~gap], x[i, c, ~gap])
+    share = 100 * count / x.size
+    rows = int(missing.any(axis=(1, 2)).sum())
+    return x, [
+        f"{count:,} missing values in {rows:,} series ({share:.1f} % of all) were filled by a "
+        "straight line between their neighbours"
+    ]

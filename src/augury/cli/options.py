@@ -35,6 +35,14 @@ Task = Annotated[
     Literal["classification", "regression"] | None,
     typer.Option(help="What to predict, if integer labels are ambiguous: classes or numbers."),
 ]
+Group = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN|PATTERN",
+        help="Keep examples of one source (a speaker, a patient) on one side of every split: a "
+        "column, or a regular expression for file names with one group, as '_(.+)_'.",
+    ),
+]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip images that cannot be read.")]
 MaxExamples = Annotated[
     int,

@@ -51,6 +51,7 @@ def policy(
     device: options.Device = "auto",
     label: options.Label = None,
     size: options.Size = None,
+    group: options.Group = None,
     skip_bad: options.SkipBad = False,
     json: options.Json = None,
     report: options.Report = None,
@@ -77,7 +78,8 @@ def policy(
     with bar("reading") as tick:
         found = load(
             data, label=label, size=size, max_examples=max_examples or None, seed=seed,
-            skip_bad=skip_bad, progress=lambda done, total: tick(done, total, "images"),
+            skip_bad=skip_bad, group=group,
+            progress=lambda done, total: tick(done, total, "images"),
         )  # fmt: skip
     with bar("searching") as tick:
         result = search_policy(

@@ -76,6 +76,7 @@ def rank(
     size: options.Size = None,
     kind: options.Kind = None,
     task: options.Task = None,
+    group: options.Group = None,
     skip_bad: options.SkipBad = False,
     json: options.Json = None,
     report: options.Report = None,
@@ -113,6 +114,7 @@ def rank(
             max_examples=max_examples or None,
             seed=seed,
             skip_bad=skip_bad,
+            group=group,
             progress=lambda done, total: tick(done, total, "images"),
         )
     if sweep:

@@ -33,6 +33,9 @@ class Dataset:
         How it was prepared, to prepare new examples in the same way.
     available
         How many examples there were before some were drawn; 0 if these are all.
+    groups
+        ``(N,)`` numbers of what examples belong to, such as a speaker: examples of one group are
+        never on both sides of a split. None where all are independent.
     """
 
     x: Tensor
@@ -42,6 +45,7 @@ class Dataset:
     notes: tuple[str, ...] = ()
     preparation: Preparation | None = None
     available: int = 0
+    groups: Tensor | None = None
 
     @property
     def total(self) -> int:
@@ -97,7 +101,12 @@ class Dataset:
             y = y - mean
             if preparation is not None:
                 preparation = replace(preparation, centre=preparation.centre + float(mean))
-        notes = (*self.notes, note)
         return replace(
-            self, x=self.x[index], y=y, notes=notes, preparation=preparation, available=self.total
+            self,
+            x=self.x[index],
+            y=y,
+            notes=(*self.notes, note),
+            preparation=preparation,
+            available=self.total,
+            groups=None if self.groups is None else self.groups[index],
         )

@@ -7,12 +7,15 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
 
+import numpy as np
+
 from augury._base.errors import AuguryError
 from augury._base.text import flat
 from augury.data.dataset import Dataset
 from augury.data.gaps import fill_gaps
+from augury.data.groups import name_groups, number_groups
 from augury.data.labels import Labels, encode
-from augury.data.layout import arrange, to_tensor
+from augury.data.layout import arrange, to_array, to_tensor
 from augury.data.preparation import Preparation
 from augury.data.readers.objects import read_object
 from augury.data.readers.paths import read_path
@@ -33,6 +36,7 @@ def load(
     seed: int = 0,
     skip_bad: bool = False,
     progress: Progress | None = None,
+    group: str | None = None,
 ) -> Dataset:
     """Read a dataset from an embedded name or a path; only the training part if it has several.
 
@@ -61,6 +65,10 @@ def load(
         Leave out images that cannot be read, with a note, instead of raising.
     progress
         Called with (done, total) while images are decoded.
+    group
+        Which examples belong together, so that they are never on both sides of a split: a column
+        of a table, an array of an ``.npz`` file, or a regular expression for the names of files
+        with one group, as ``"_(.+)_"``.
 
     Examples
     --------
@@ -73,7 +81,7 @@ def load(
             f"augury.load takes a name or a path, not {type(source).__name__}; "
             "for data in memory use augury.as_dataset"
         )
-    request = Request(label, sides(size), task, max_examples, seed, skip_bad, progress)
+    request = Request(label, sides(size), task, max_examples, seed, skip_bad, progress, group=group)
     with reading(source):
         name, found = read_path(source, request)
         return prepare(found, request, name=name, kind=kind)
@@ -91,6 +99,8 @@ def as_dataset(
     name: str = "data",
     max_examples: int | None = None,
     seed: int = 0,
+    groups: Any = None,
+    group: str | None = None,
 ) -> Dataset:
     """Bring examples and labels to one checked layout; its notes say what was done.
 
@@ -124,6 +134,11 @@ def as_dataset(
         Keep at most this many, each class in proportion.
     seed
         Decides which are kept.
+    groups
+        What each example belongs to, such as a speaker or a patient: one value for each. Examples
+        of one group are never on both sides of a split.
+    group
+        The same by name, as for `load`: a frame's column, or what a path takes.
 
     Examples
     --------
@@ -133,17 +148,26 @@ def as_dataset(
     ('image', (1, 8, 8), ('cat', 'dog'))
     """
     if isinstance(x, Dataset):
-        if y is not None or label is not None or kind not in (None, x.kind):
-            raise AuguryError(f"a Dataset has its labels and its kind ({x.kind}); give it alone")
+        if any(v is not None for v in (y, label, groups, group)) or kind not in (None, x.kind):
+            raise AuguryError(
+                f"a Dataset has its labels, groups and kind ({x.kind}); give it alone"
+            )
         return x if max_examples is None else x.subsample(max_examples, seed)
     if isinstance(x, str | PurePath):
-        if y is not None:
-            raise AuguryError(f"labels came beside the path {flat(x)}, which has its own; drop y")
+        if y is not None or groups is not None:
+            what = "labels" if y is not None else "groups"
+            raise AuguryError(
+                f"{what} came beside the path {flat(x)}, which has its own; drop them"
+            )
         path = x if isinstance(x, str) else Path(x)
         shared: Any = {"kind": kind, "task": task, "max_examples": max_examples, "seed": seed}
-        return load(path, label=label, size=size, **shared)
-    request = Request(label, sides(size), task, max_examples, seed)
+        return load(path, label=label, size=size, group=group, **shared)
+    request = Request(label, sides(size), task, max_examples, seed, group=group)
     source = read_object(x, y, request, classes)
+    if groups is not None:
+        chosen = source.index
+        values = to_array(groups, "groups")
+        source = replace(source, groups=values if chosen is None else values[chosen])
     return prepare(source, request, name=name, kind=kind)
 
 
@@ -156,11 +180,13 @@ def prepare(source: Source, request: Request, *, name: str, kind: str | None = N
     if source.y is None:
         raise AuguryError("labels are missing: give y beside x, or a dataset of pairs (x, y)")
     labels = encode(source.y, len(x), source.classes, request.task or source.task)
+    groups = _groups(source, request, len(x))
     low, high = span(x, source.index)
     kept = choose(labels.y, labels.count, request.max_examples, request.seed)
     total = len(x)
     if kept is not None:
         x, labels = x[kept], Labels(labels.y[kept], labels.classes)
+        groups = None if groups is None else groups[kept]
     fitted = Preparation.fit(x, low, high, labels)
     fitted = replace(fitted, columns=source.columns, label=source.label)
     notes = [*source.notes, *notes, *fitted.notes()]
@@ -170,6 +196,23 @@ def prepare(source: Source, request: Request, *, name: str, kind: str | None = N
         by_class = labels.classes is not None
         notes.append(sample_note(len(kept), total, request.seed, by_class=by_class))
     y = to_tensor(labels.y if labels.classes is not None else labels.y - fitted.centre)
+    numbered = None
+    if groups is not None:
+        numbered = to_tensor(number_groups(groups, labels))
+        count = int(numbered.max()) + 1
+        notes.append(f"examples belong to {count:,} groups, none of which is ever split")
     found = to_tensor(fitted.apply(x))
     available = max(total, source.total)
-    return Dataset(found, y, labels.classes, name, tuple(notes), fitted, available)
+    return Dataset(found, y, labels.classes, name, tuple(notes), fitted, available, numbered)
+
+
+def _groups(source: Source, request: Request, n: int) -> np.ndarray | None:
+    if source.groups is not None:
+        return name_groups(source.groups, n)
+    if request.group is None:
+        return None
+    raise AuguryError(
+        f"there is nothing here for the group {flat(request.group)!r} to be found in: it is a "
+        "column of a table, an array of an .npz file or a pattern for the names of files; for "
+        "data in memory give groups="
+    )

@@ -43,6 +43,8 @@ class Source:
         The examples' numbers in the user's data, where the reader has chosen some of them.
     total
         How many examples there were, where the reader has chosen some of them.
+    groups
+        What each example belongs to, such as a speaker, where that was asked for.
     """
 
     x: np.ndarray
@@ -55,6 +57,7 @@ class Source:
     label: str | None = None
     index: np.ndarray | None = None
     total: int = 0
+    groups: Any = None
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,9 @@ class Request:
         and the test part is read where there is one.
     new
         Whether this is new data for a model.
+    group
+        What says which examples belong together: a column, an array's name, or a regular
+        expression with one group for the names of files.
     """
 
     label: str | None = None
@@ -91,6 +97,7 @@ class Request:
     progress: Progress | None = None
     like: Preparation | None = None
     new: bool = False
+    group: str | None = None
 
 
 @contextmanager

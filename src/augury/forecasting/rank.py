@@ -69,6 +69,8 @@ def rank(
     kind: str | None = None,
     task: str | None = None,
     name: str = "data",
+    groups: Any = None,
+    group: str | None = None,
     batch_size: int | None = None,
     budget: float | None = None,
     effort: int | None = None,
@@ -115,6 +117,9 @@ def rank(
         ``"classification"`` or ``"regression"``; by default whole numbers and words are classes.
     name
         What the data is called in the result.
+    groups, group
+        What each example belongs to, such as a speaker, or the column that says it: see
+        `augury.as_dataset`. A group is never on both sides of a split.
     batch_size
         Examples at a time for a closed-form score; does not change the result.
     budget
@@ -142,7 +147,9 @@ def rank(
     if plan is not None and epochs is not None:
         raise AuguryError("give either epochs or a plan, which holds them; got both")
     given = plan or (TrainingPlan() if epochs is None else TrainingPlan(epochs=epochs))
-    read: Any = {"label": label, "kind": kind, "task": task, "name": name}
+    read: Any = {
+        "label": label, "kind": kind, "task": task, "name": name, "groups": groups, "group": group,
+    }  # fmt: skip
     data = as_dataset(x, y, **read, max_examples=max_examples, seed=seed)
     candidates = _candidates(augmentations, data)
     score = score or ("trial" if network is None else "kernel-ridge")

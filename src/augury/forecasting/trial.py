@@ -21,6 +21,7 @@ from augury._base.errors import AuguryError
 from augury._base.parallel import run_parallel
 from augury.augmentations.base import Augmentation
 from augury.data.dataset import Dataset
+from augury.forecasting.splits import grouped_split
 from augury.forecasting.training.grouped import RATES, Grouped
 from augury.forecasting.training.members import (
     Fold,
@@ -132,6 +133,9 @@ def make_fold(data: Dataset, trial: Trial, seed: int, number: int) -> Fold:
     if size < 2 or len(data) - size < 2:
         raise AuguryError(f"a trial needs at least 4 examples, and there are {len(data)}")
     order = stratified_order(data, seed)
+    if data.groups is not None:
+        train, held = grouped_split(data, order, trial.folds, seed, number)
+        return Fold(train[:size], held[: trial.held], seed, number)
     step = size if size * trial.folds <= len(data) else max(1, len(data) // trial.folds)
     order = order.roll(-number * step)
     return Fold(order[:size], order[size:][: trial.held], seed, number)

@@ -47,12 +47,15 @@ def read_list(
             f"{len(missing):,} of the {len(names):,} files that {flat(path)} lists are not in "
             f"{flat(root)}: {listed(missing, 3)}; correct their names or remove their rows"
         )
-    others = [str(column) for column in frame.columns if str(column) not in (files, label)]
+    group = request.group if request.group in frame.columns else None
+    used = (files, label, group)
+    others = [str(column) for column in frame.columns if str(column) not in used]
     notes = [f"the images that the column {flat(files)} lists were read"]
     if others:
         notes.append(f"other columns were not used: {listed(others)}")
     y = None if label is None else np.asarray(column_of(frame, label, str(path)), dtype=object)
-    return read_images(root, paths, y, None, request, notes, str(path))
+    groups = None if group is None else np.asarray(column_of(frame, group, str(path)), object)
+    return read_images(root, paths, y, None, request, notes, str(path), groups)
 
 
 def _root(beside: Path, first: str) -> Path:

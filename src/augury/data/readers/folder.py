@@ -11,6 +11,7 @@ import numpy as np
 
 from augury._base.errors import AuguryError
 from augury._base.text import flat, listed
+from augury.data.groups import match_groups
 from augury.data.labels import encode
 from augury.data.limits import check_bytes
 from augury.data.readers.images import Header, Unreadable, decode, read_header
@@ -47,6 +48,7 @@ def read_images(
     request: Request,
     notes: Sequence[str],
     shown: str,
+    groups: np.ndarray | None = None,
 ) -> Source:
     """Read image files with labels, or without where they are new.
 
@@ -54,6 +56,8 @@ def read_images(
     time, into one array of bytes.
     """
     notes, total = list(notes), len(files)
+    if groups is None and request.group is not None:
+        groups = match_groups(request.group, [relative(file, root) for file in files])
     classes = None if names is None else tuple(names)
     task = request.task
     if y is not None and not request.new:
@@ -64,6 +68,7 @@ def read_images(
             by_class = labels.classes is not None
             notes.append(sample_note(len(kept), len(files), request.seed, by_class=by_class))
             files, y = [files[i] for i in kept], y[kept]
+            groups = None if groups is None else groups[kept]
     bad = _Bad(root, shown, request.skip_bad)
 
     headers: dict[int, Header] = {}
@@ -88,8 +93,20 @@ def read_images(
     notes += bad.notes()
     rows = np.array(list(headers))[good]
     return Source(
-        pixels, None if y is None else y[rows], classes, "image", task, tuple(notes), total=total
+        pixels,
+        None if y is None else y[rows],
+        classes,
+        "image",
+        task,
+        tuple(notes),
+        total=total,
+        groups=None if groups is None else groups[rows],
     )
+
+
+def relative(file: Path, root: Path) -> str:
+    """Return a file's path below a directory, with forward slashes."""
+    return (file.relative_to(root) if file.is_relative_to(root) else file).as_posix()
 
 
 def _decode(
@@ -138,7 +155,7 @@ class _Bad:
         self.names: list[str] = []
 
     def add(self, file: Path, error: Unreadable) -> None:
-        name = flat(file.relative_to(self.root) if file.is_relative_to(self.root) else file)
+        name = flat(relative(file, self.root))
         if not self.skip:
             raise AuguryError(
                 f"cannot read the image {name} in {flat(self.shown)}: {error}; repair or remove "

@@ -22,10 +22,11 @@ _TEST_X, _TEST_Y = (
 )
 
 
-def read_npz(path: Path, *, new: bool = False) -> Source:
+def read_npz(path: Path, *, new: bool = False, group: str | None = None) -> Source:
     """Read the training examples and labels of an archive.
 
     With `new`, read its test examples where it has any, and labels only where they are there.
+    `group` is the array that says which examples belong together.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -34,16 +35,21 @@ def read_npz(path: Path, *, new: bool = False) -> Source:
                 x, y = _find_new(names, path)
             else:
                 x, y = _find(names, _X, path, "examples"), _find(names, _Y, path, "labels")
-            arrays = [None if name is None else _read(archive, name, path) for name in (x, y)]
+            if group is not None and group not in names:
+                raise AuguryError(
+                    f"{flat(path)} has no array {flat(group)!r}; its arrays are {listed(names)}"
+                )
+            wanted = (x, y, group)
+            arrays = [None if name is None else _read(archive, name, path) for name in wanted]
     except AuguryError:
         raise
     except Exception as error:  # a damaged archive can make zipfile and NumPy raise anything
         raise AuguryError(_explain(path, error)) from error
-    rest = [name for name in names if name not in (x, y)]
+    rest = [name for name in names if name not in wanted]
     used = listed([x] if y is None else [x, y])
     note = f"of the archive, {used} {'was' if y is None else 'were'} used and {listed(rest)} not"
     assert arrays[0] is not None
-    return Source(arrays[0], arrays[1], notes=(note,) if rest else ())
+    return Source(arrays[0], arrays[1], notes=(note,) if rest else (), groups=arrays[2])
 
 
 def _find_new(names: Sequence[str], path: Path) -> tuple[str, str | None]:

@@ -83,7 +83,7 @@ def _read_file(path: Path, request: Request) -> Source:
     if suffix == ".npy":
         return read_npy(path, request)
     if suffix == ".npz":
-        return read_npz(path, new=request.new)
+        return read_npz(path, new=request.new, group=request.group)
     if looks_like_idx(path):
         return read_idx_pair(path, new=request.new)
     raise AuguryError(f"cannot tell what {flat(path)} is: expected {_FORMATS}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ def read_table(path: Path, request: Request) -> Source:
                 f"a size is for images, and no column of {flat(path)} lists any; leave it out here"
             )
         return read_frame(frame, request, str(path))
-    others = [column for column in frame.columns if column != files]
+    others = [column for column in frame.columns if column not in (files, request.group)]
     if request.label is None and len(others) == 1 and not request.new:
         return read_list(frame, files, others[0], request, path)
     return read_list(frame, files, _label(list(frame.columns), request, str(path)), request, path)
@@ -50,6 +51,11 @@ def read_frame(frame: pd.DataFrame, request: Request, what: str, y: Any = None) 
     if label is not None:
         y = column_of(frame, label, what)
         frame = frame.drop(columns=label)
+    groups = None
+    if request.group is not None:
+        group = find_column(frame, request.group, what)
+        groups = np.asarray(column_of(frame, group, what), dtype=object)
+        frame = frame.drop(columns=group)
     if like is not None and like.columns:
         names = like.columns
         features, notes = same_features(frame, like, what)
@@ -62,7 +68,12 @@ def read_frame(frame: pd.DataFrame, request: Request, what: str, y: Any = None) 
             + (f" ({notes[-1]})" if notes else "")
         )
     return Source(
-        np.column_stack(features), y, notes=tuple(notes), columns=tuple(names), label=label
+        np.column_stack(features),
+        y,
+        notes=tuple(notes),
+        columns=tuple(names),
+        label=label,
+        groups=groups,
     )
 
 
@@ -77,12 +88,18 @@ def _label(columns: list[str], request: Request, what: str) -> str | None:
             f"which column of {flat(what)} is the label? give --label (label= in Python), one of: "
             f"{listed(columns, 12)}"
         )
-    if label not in columns:
+    return find_column(columns, label, what)
+
+
+def find_column(columns: Iterable[str], name: str, what: str) -> str:
+    """Return a column's name if there is one; raise with those that there are."""
+    known = list(columns)
+    if name not in known:
         raise AuguryError(
-            f"{flat(what)} has no column {label!r}{did_you_mean(label, columns) or ';'} "
-            f"its columns are {listed(columns, 12)}"
+            f"{flat(what)} has no column {name!r}{did_you_mean(name, known) or ';'} "
+            f"its columns are {listed(known, 12)}"
         )
-    return label
+    return name
 
 
 def _frame(path: Path) -> pd.DataFrame:

@@ -1,0 +1,58 @@
+"""Splits that keep groups whole: one speaker or source is never on both sides."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import torch
+from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
+from torch import Tensor
+
+from augury.data.dataset import Dataset
+
+_PARTS = 3
+"""A third of the groups is held out: what trials may train on is two thirds of the data."""
+
+
+def grouped_split(
+    data: Dataset, order: Tensor, folds: int, seed: int, number: int
+) -> tuple[Tensor, Tensor]:
+    """Return the examples that a fold trains on and those it is judged by, from other groups.
+
+    Folds in a row hold out other groups until each was held out once; then groups are dealt
+    anew. Classes are spread over the parts as evenly as the groups allow. All folds have as many
+    examples, so that they can be trained as one.
+
+    Parameters
+    ----------
+    data
+        Examples with groups.
+    order
+        The order in which examples are taken.
+    folds
+        How many folds there will be.
+    seed, number
+        The same seed deals groups alike; `number` is the fold's.
+    """
+    held = [_held_out(data, seed, k)[order] for k in range(max(folds, number + 1))]
+    tested = min(int(mask.sum()) for mask in held)
+    trained = min(int((~mask).sum()) for mask in held)
+    mask = held[number]
+    return order[~mask][:trained], order[mask][:tested]
+
+
+def _held_out(data: Dataset, seed: int, number: int) -> Tensor:
+    """Return which examples a fold holds out."""
+    assert data.groups is not None
+    groups, y = data.groups.numpy(), data.y.numpy()
+    parts = min(_PARTS, int(groups.max()) + 1)
+    deal = StratifiedGroupKFold if data.classes is not None else GroupKFold
+    random = (seed * 1000 + number // parts) % 2**32
+    splitter = deal(n_splits=parts, shuffle=True, random_state=random)
+    with warnings.catch_warnings():  # a class of two examples cannot be in all three parts
+        warnings.simplefilter("ignore", UserWarning)
+        tests = [test for _, test in splitter.split(np.zeros(len(y)), y, groups)]
+    out = torch.zeros(len(data), dtype=torch.bool)
+    out[torch.from_numpy(tests[number % parts])] = True
+    return out

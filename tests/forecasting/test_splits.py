@@ -1,0 +1,67 @@
+"""Groups: examples of one source are never on both sides of a split."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from augury.data import Dataset, as_dataset
+from augury.forecasting.trial import Trial, make_fold
+
+
+def dataset(groups: np.ndarray, classes: int | None, seed: int) -> Dataset:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(len(groups), 3))
+    if classes is None:
+        return as_dataset(x, rng.normal(size=len(groups)), groups=groups)
+    return as_dataset(x, np.arange(len(groups)) % classes, groups=groups)
+
+
+@given(st.integers(2, 9), st.sampled_from([None, 2, 3]), st.integers(0, 10**9), st.integers(1, 5))
+@settings(max_examples=40, deadline=None)
+def test_no_group_is_on_both_sides(count, classes, seed, folds):
+    rng = np.random.default_rng(seed)
+    sizes = 3 * rng.integers(1, 8, count)  # every group has every class
+    data = dataset(np.repeat(np.arange(count), sizes * (classes or 1)), classes, seed)
+    assert data.groups is not None
+    made = [make_fold(data, Trial(1, examples=40, folds=folds), seed, k) for k in range(folds)]
+    for fold in made:
+        assert not set(data.groups[fold.train].tolist()) & set(data.groups[fold.held].tolist())
+        assert not set(fold.train.tolist()) & set(fold.held.tolist())
+        assert len(fold.train) == len(made[0].train) >= 2
+        assert len(fold.held) == len(made[0].held) >= 2
+
+
+def test_each_group_is_held_out_in_turn_and_classes_stay_even():
+    data = dataset(np.repeat(np.arange(6), 20), 2, 0)
+    assert data.groups is not None
+    trial = Trial(1, examples=1000, folds=3)
+    folds = [make_fold(data, trial, 5, k) for k in range(3)]
+    held = [sorted(set(data.groups[fold.held].tolist())) for fold in folds]
+    assert sorted(g for part in held for g in part) == [0, 1, 2, 3, 4, 5]
+    for fold in folds:
+        assert torch.bincount(data.y[fold.train]).tolist() == [40, 40]
+        assert len(fold.train) == 80
+    again = make_fold(data, trial, 5, 1)
+    assert torch.equal(again.train, folds[1].train)
+    other = make_fold(data, Trial(1, examples=1000, folds=4), 5, 3)
+    assert sorted(set(data.groups[other.held].tolist())) not in held
+
+
+def test_without_groups_nothing_changes():
+    x, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 2
+    fold = make_fold(as_dataset(x, y), Trial(1, examples=20, folds=2), 0, 1)
+    assert len(fold.train) == 20
+    assert len(fold.held) == 40
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_groups_of_unequal_size(order):
+    sizes = [100, 10, 4][::order]
+    data = dataset(np.repeat(np.arange(3), sizes), 2, 0)
+    folds = [make_fold(data, Trial(1, examples=1000, folds=3), 0, k) for k in range(3)]
+    assert {len(fold.held) for fold in folds} == {4}
+    assert {len(fold.train) for fold in folds} == {14}

@@ -13,18 +13,24 @@ HALF_FLOATS = (torch.float16, torch.bfloat16)
 """Types of 16 bits, whose sums are taken in float32."""
 
 
+def check_cuda() -> None:
+    """Raise if CUDA is not available."""
+    if not torch.cuda.is_available():
+        raise AuguryError(
+            "device cuda was asked for, and torch sees no CUDA here; use --device cpu"
+        )
+
+
 def resolve_device(device: str | torch.device) -> torch.device:
-    """Turn ``"auto"`` into what there is; raise if CUDA is not available."""
+    """Turn ``"auto"`` into the device that there is; raise for one that is not available."""
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         found = torch.device(device)
     except (RuntimeError, TypeError):
         raise AuguryError(f"no device is called {device!r}; use auto, cpu or cuda") from None
-    if found.type == "cuda" and not torch.cuda.is_available():
-        raise AuguryError(
-            "device cuda was asked for, and torch sees no CUDA here; use --device cpu"
-        )
+    if found.type == "cuda":
+        check_cuda()
     if found.type not in ("cpu", "cuda"):
         raise AuguryError(f"device {found.type} is not supported; use auto, cpu or cuda")
     return found

@@ -11,6 +11,7 @@ import typer
 from augury._base.errors import AuguryError
 from augury._base.files import check_writable
 from augury.cli import options
+from augury.cli.reading import read
 
 
 def fit(
@@ -54,7 +55,6 @@ def fit(
 
     from augury.augmentations import parse
     from augury.cli.progress import bar
-    from augury.data import load
     from augury.kernel import (
         AugmentedKernelClassifier,
         AugmentedKernelRegressor,
@@ -62,17 +62,7 @@ def fit(
     )
 
     parsed = parse(augmentation)
-    with bar("reading") as tick:
-        found = load(
-            data,
-            label=label,
-            size=size,
-            kind=kind,
-            task=task,
-            seed=seed,
-            skip_bad=skip_bad,
-            progress=lambda done, total: tick(done, total, "images"),
-        )
+    found = read(data, label=label, size=size, kind=kind, task=task, seed=seed, skip_bad=skip_bad)
     assert found.preparation is not None  # `load` always has one
     real, labels = found.classes is None, found.labels()
     if real and loss != "quadratic":

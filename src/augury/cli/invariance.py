@@ -10,6 +10,7 @@ import typer
 from augury._base.errors import AuguryError
 from augury.cli import options
 from augury.cli.output import check_outputs, command_line, new_table, save, say
+from augury.cli.reading import read
 
 if TYPE_CHECKING:
     from augury.results.invariance import InvarianceProfile
@@ -67,7 +68,6 @@ def invariance(
     from augury._base.devices import resolve_device
     from augury.augmentations import parse
     from augury.cli.progress import bar
-    from augury.data import load
     from augury.networks.invariance import measure_invariance
     from augury.networks.load import is_timm_name, load_network
 
@@ -78,17 +78,10 @@ def invariance(
         )
     candidates = [parse(spec, imports=True) for spec in augmentation]
     where = resolve_device(device)
-    with bar("reading") as tick:
-        found = load(
-            data,
-            label=label,
-            size=size,
-            kind=kind,
-            max_examples=max_examples or None,
-            seed=seed,
-            skip_bad=skip_bad,
-            progress=lambda done, total: tick(done, total, "images"),
-        )
+    found = read(
+        data, label=label, size=size, kind=kind, max_examples=max_examples, seed=seed,
+        skip_bad=skip_bad,
+    )  # fmt: skip
 
     def measure(spec: str, filled: Path | None) -> InvarianceProfile:
         download = pretrained and is_timm_name(spec)

@@ -54,7 +54,21 @@ MaxExamples = Annotated[
 # The computation
 
 Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Random seed.")]
-Device = Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="Where to compute.")]
+
+
+def _check_device(value: str) -> str:
+    """Raise for cuda where there is none, before any work is done."""
+    if value == "cuda":
+        from augury._base.devices import check_cuda
+
+        check_cuda()
+    return value
+
+
+Device = Annotated[
+    Literal["auto", "cpu", "cuda"],
+    typer.Option(help="Where to compute.", callback=_check_device),
+]
 NViews = Annotated[
     int, typer.Option("--n-views", min=1, help="Augmented views of each example to use.")
 ]

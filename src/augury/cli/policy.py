@@ -11,6 +11,7 @@ import typer
 from augury.cli import options
 from augury.cli.output import check_outputs, command_line, new_table, save, say
 from augury.cli.rank import describe_plan
+from augury.cli.reading import read
 
 if TYPE_CHECKING:
     from augury.forecasting.policy import Policy
@@ -70,17 +71,14 @@ def policy(
 
     from augury.adapters import export
     from augury.cli.progress import bar
-    from augury.data import load
     from augury.forecasting.policy import search_policy
 
     if to is not None:
         export("identity", to=to)  # an unknown format must not wait for the search
-    with bar("reading") as tick:
-        found = load(
-            data, label=label, size=size, max_examples=max_examples or None, seed=seed,
-            skip_bad=skip_bad, group=group,
-            progress=lambda done, total: tick(done, total, "images"),
-        )  # fmt: skip
+    found = read(
+        data, label=label, size=size, group=group, max_examples=max_examples, seed=seed,
+        skip_bad=skip_bad,
+    )  # fmt: skip
     with bar("searching") as tick:
         result = search_policy(
             found, epochs=epochs, always=always or (), never=never or (), rivals=rival or (),

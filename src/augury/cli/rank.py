@@ -11,6 +11,7 @@ import typer
 from augury._base.errors import AuguryError
 from augury.cli import options
 from augury.cli.output import check_outputs, command_line, new_table, save, say
+from augury.cli.reading import read
 
 if TYPE_CHECKING:
     from augury.augmentations import Augmentation
@@ -90,12 +91,10 @@ def rank(
 
     specs = [*(augmentation or []), *(_read_specs(from_file) if from_file else [])]
 
-    from augury._base.devices import resolve_device
     from augury.adapters import take_apart
     from augury.augmentations import parse, strength_ladder
     from augury.augmentations.sampled import load_object
     from augury.cli.progress import bar
-    from augury.data import load
     from augury.forecasting.rank import rank as rank_data
     from augury.networks.load import load_network
 
@@ -103,20 +102,10 @@ def rank(
     parts = {} if pipeline is None else take_apart(load_object(pipeline))
     if parts:
         candidates = [*(candidates or ()), *parts.values()]
-    where = resolve_device(device)
-    with bar("reading") as tick:
-        found = load(
-            data,
-            label=label,
-            size=size,
-            kind=kind,
-            task=task,
-            max_examples=max_examples or None,
-            seed=seed,
-            skip_bad=skip_bad,
-            group=group,
-            progress=lambda done, total: tick(done, total, "images"),
-        )
+    found = read(
+        data, label=label, size=size, kind=kind, task=task, group=group, max_examples=max_examples,
+        seed=seed, skip_bad=skip_bad,
+    )  # fmt: skip
     if sweep:
         if parts:
             raise AuguryError("--sweep is for families, and --pipeline has none; leave one out")
@@ -138,7 +127,7 @@ def rank(
             started=started,
             max_examples=None,
             seed=seed,
-            device=where,
+            device=device,
             progress=tick,
             command=command_line(),
         )

@@ -37,6 +37,18 @@ class Labels:
         """The number of classes, or None."""
         return None if self.classes is None else len(self.classes)
 
+    def take(self, rows: np.ndarray) -> Labels:
+        """Return the labels of some examples; classes without any of them are left out."""
+        y = self.y[rows]
+        if self.classes is None:
+            _check_spread(y)
+            return Labels(y, None)
+        counts = np.bincount(y, minlength=len(self.classes))
+        present = np.flatnonzero(counts)
+        names = tuple(self.classes[c] for c in present)
+        check_counts(counts[present], names)
+        return Labels(np.searchsorted(present, y), names)
+
 
 def encode(
     y: Any, n: int, classes: Sequence[object] | None = None, task: str | None = None
@@ -88,8 +100,7 @@ def encode(
                     f"targets go up to {np.abs(values).max():.0e}, which is too large to square; "
                     "bring them nearer to 1"
                 )
-            if np.ptp(values) == 0:
-                raise AuguryError(f"every target is {values[0]:g}; two different ones are needed")
+            _check_spread(values)
             return Labels(values.astype(np.float64), None)
         whole = bool(np.all((values == np.floor(values)) & (np.abs(values) < 2.0**63)))
         if classes is not None and not whole:
@@ -132,6 +143,11 @@ def check_counts(counts: np.ndarray, names: Sequence[str], numeric: bool = False
         which = f"class {lone[0]} has" if len(lone) == 1 else f"classes {listed(lone, 4)} have"
         hint = ", or predict numbers with --task regression (task= in Python)" if numeric else ""
         raise AuguryError(f"{which} one example only; drop it or add examples{hint}")
+
+
+def _check_spread(values: np.ndarray) -> None:
+    if np.ptp(values) == 0:
+        raise AuguryError(f"every target is {values[0]:g}; two different ones are needed")
 
 
 def _values(y: Any) -> np.ndarray:

@@ -14,12 +14,12 @@ from augury._base.text import flat
 from augury.data.dataset import Dataset
 from augury.data.gaps import fill_gaps
 from augury.data.groups import name_groups, number_groups
-from augury.data.labels import Labels, encode
+from augury.data.labels import Labels
 from augury.data.layout import arrange, to_array, to_tensor
 from augury.data.preparation import Preparation
 from augury.data.readers.objects import read_object
 from augury.data.readers.paths import read_path
-from augury.data.sampling import choose, sample_note
+from augury.data.sampling import select
 from augury.data.scaling import span
 from augury.data.sizes import sides
 from augury.data.source import Progress, Request, Source, reading
@@ -179,22 +179,22 @@ def prepare(source: Source, request: Request, *, name: str, kind: str | None = N
         notes += filled
     if source.y is None:
         raise AuguryError("labels are missing: give y beside x, or a dataset of pairs (x, y)")
-    labels = encode(source.y, len(x), source.classes, request.task or source.task)
+    if isinstance(source.y, Labels):
+        labels, kept, left_out = source.y, None, []
+    else:
+        asked = replace(request, task=request.task or source.task)
+        labels, kept, left_out = select(source.y, len(x), source.classes, asked)
     groups = _groups(source, request, len(x))
     low, high = span(x, source.index)
-    kept = choose(labels.y, labels.count, request.max_examples, request.seed)
-    total = len(x)
+    total = max(len(x), source.total)
     if kept is not None:
-        x, labels = x[kept], Labels(labels.y[kept], labels.classes)
-        groups = None if groups is None else groups[kept]
+        x, groups = x[kept], None if groups is None else groups[kept]
     fitted = Preparation.fit(x, low, high, labels)
     fitted = replace(fitted, columns=source.columns, label=source.label)
     notes = [*source.notes, *notes, *fitted.notes()]
     if labels.classes is None:
         notes.append(f"the target is real-valued, with mean {fitted.centre:g}")
-    if kept is not None:
-        by_class = labels.classes is not None
-        notes.append(sample_note(len(kept), total, request.seed, by_class=by_class))
+    notes += left_out
     y = to_tensor(labels.y if labels.classes is not None else labels.y - fitted.centre)
     numbered = None
     if groups is not None:
@@ -202,8 +202,7 @@ def prepare(source: Source, request: Request, *, name: str, kind: str | None = N
         count = int(numbered.max()) + 1
         notes.append(f"examples belong to {count:,} groups, none of which is ever split")
     found = to_tensor(fitted.apply(x))
-    available = max(total, source.total)
-    return Dataset(found, y, labels.classes, name, tuple(notes), fitted, available, numbered)
+    return Dataset(found, y, labels.classes, name, tuple(notes), fitted, total, numbered)
 
 
 def _groups(source: Source, request: Request, n: int) -> np.ndarray | None:

@@ -2,9 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from augury._base.errors import AuguryError
+from augury.data.labels import Labels, encode
+from augury.data.source import Request
+
+
+def select(
+    y: Any, n: int, classes: Sequence[object] | None, request: Request
+) -> tuple[Labels, np.ndarray | None, list[str]]:
+    """Encode the labels of all examples and choose which examples to keep.
+
+    The one place where labels are encoded: a reader that opens only what is kept calls it, and
+    `augury.data.load.prepare` does for the others.
+
+    Parameters
+    ----------
+    y, n, classes
+        As for `augury.data.labels.encode`.
+    request
+        Its task, its most examples and its seed.
+
+    Returns
+    -------
+    labels
+        Of the examples that are kept.
+    kept
+        Their numbers; None where all are kept.
+    notes
+        What was left out.
+    """
+    labels = encode(y, n, classes, request.task)
+    kept = choose(labels.y, labels.count, request.max_examples, request.seed)
+    if kept is None:
+        return labels, None, []
+    note = sample_note(len(kept), n, request.seed, by_class=labels.classes is not None)
+    return labels.take(kept), kept, [note]
 
 
 def choose(y: np.ndarray, classes: int | None, most: int | None, seed: int) -> np.ndarray | None:

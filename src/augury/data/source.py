@@ -27,7 +27,8 @@ class Source:
     x
         The examples, as one array.
     y
-        Their labels, one for each; None where new examples came without.
+        Their labels, one for each: as they were found, or as `Labels` where the reader encoded
+        them to choose examples; None where new examples came without.
     classes
         Names of the classes 0, 1, …, where the data has them.
     kind, task

@@ -29,13 +29,14 @@ def to_html(ranking: Ranking) -> str:
     """Return a ranking as one self-contained page."""
     name = str(ranking.dataset.get("name", "the data"))
     stem = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") or "data"
+    found = findings.find(ranking)
     return render_page(
         "ranking.html",
         ranking.to_json(),
         title=f"Augmentations ranked on {name}",
         file_name=f"ranking-{stem}.json",
-        **_shared(ranking),
-        findings=findings.find(ranking),
+        **_shared(ranking, found),
+        findings=found,
         curves=strength_curves(ranking),
         trends=trend_curves(ranking),
         gallery=_gallery(ranking),
@@ -50,16 +51,18 @@ def to_html(ranking: Ranking) -> str:
 
 def to_fragment(ranking: Ranking) -> str:
     """Return the verdict, the chart and the table for a notebook, without a script."""
-    return render("fragment.html", style=asset("parts.css"), **_shared(ranking))
+    return render(
+        "fragment.html", style=asset("parts.css"), **_shared(ranking, findings.find(ranking))
+    )
 
 
-def _shared(ranking: Ranking) -> dict[str, Any]:
+def _shared(ranking: Ranking, found: tuple[findings.Finding, ...]) -> dict[str, Any]:
     text = verdict.sentences(ranking)
     return {
         "lead": text[0],
         "rest": text[1:],
         "caution": ranking.trust,
-        "warnings": [f for f in findings.find(ranking) if f.first],
+        "warnings": [finding for finding in found if finding.first],
         "plan": plan_words(ranking.plan),
         "tally": verdict.tally(ranking),
         "tones": TONES,

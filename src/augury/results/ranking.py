@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -107,7 +108,11 @@ class Ranking(Result):
 
     def curves(self, fewest: int = 2) -> list[StrengthCurve]:
         """Return gain against strength for the families tried at `fewest` strengths or more."""
-        return strength_curves(self.rows, fewest)
+        return [curve for curve in self._curves if curve.strengths >= fewest]
+
+    @cached_property
+    def _curves(self) -> list[StrengthCurve]:
+        return strength_curves(self.rows)
 
     def __getitem__(self, augmentation: str) -> Row:
         for row in self.rows:

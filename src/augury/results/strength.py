@@ -18,6 +18,11 @@ class StrengthCurve:
     rows: tuple[Row, ...]
 
     @property
+    def strengths(self) -> int:
+        """How many different strengths were tried."""
+        return len({row.magnitude for row in self.rows})
+
+    @property
     def safe(self) -> Row | None:
         """The strongest setting, beyond which gains fall below half of the best one.
 
@@ -32,8 +37,8 @@ class StrengthCurve:
         return self.rows[last]
 
 
-def strength_curves(rows: tuple[Row, ...], fewest: int = 2) -> list[StrengthCurve]:
-    """Group the rows of plain families that were tried at `fewest` strengths or more."""
+def strength_curves(rows: tuple[Row, ...]) -> list[StrengthCurve]:
+    """Group the rows of plain augmentations by family, from mild to strong."""
     groups: defaultdict[str, list[Row]] = defaultdict(list)
     for row in rows:
         if row.family and row.magnitude is not None:
@@ -41,5 +46,4 @@ def strength_curves(rows: tuple[Row, ...], fewest: int = 2) -> list[StrengthCurv
     return [
         StrengthCurve(family, tuple(sorted(members, key=lambda row: row.magnitude or 0.0)))
         for family, members in groups.items()
-        if len({row.magnitude for row in members}) >= fewest
     ]

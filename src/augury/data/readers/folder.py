@@ -6,17 +6,18 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from augury._base.errors import AuguryError
 from augury._base.text import flat, listed
 from augury.data.groups import match_groups
-from augury.data.labels import encode
+from augury.data.labels import Labels
 from augury.data.limits import check_bytes
 from augury.data.readers.images import Header, Unreadable, decode, read_header
 from augury.data.readers.tree import find_images
-from augury.data.sampling import choose, sample_note
+from augury.data.sampling import select
 from augury.data.sizes import default_side
 from augury.data.source import Request, Source
 
@@ -59,15 +60,12 @@ def read_images(
     if groups is None and request.group is not None:
         groups = match_groups(request.group, [relative(file, root) for file in files])
     classes = None if names is None else tuple(names)
-    task = request.task
+    labels: Any = y
     if y is not None and not request.new:
-        labels = encode(y, len(files), classes, task)
-        kept = choose(labels.y, labels.count, request.max_examples, request.seed)
-        task = "regression" if labels.classes is None else "classification"
+        labels, kept, left_out = select(y, len(files), classes, request)
+        notes += left_out
         if kept is not None:
-            by_class = labels.classes is not None
-            notes.append(sample_note(len(kept), len(files), request.seed, by_class=by_class))
-            files, y = [files[i] for i in kept], y[kept]
+            files = [files[i] for i in kept]
             groups = None if groups is None else groups[kept]
     bad = _Bad(root, shown, request.skip_bad)
 
@@ -92,16 +90,10 @@ def read_images(
     pixels, good = _decode(files, list(headers), grey, size, request, bad, shown)
     notes += bad.notes()
     rows = np.array(list(headers))[good]
-    return Source(
-        pixels,
-        None if y is None else y[rows],
-        classes,
-        "image",
-        task,
-        tuple(notes),
-        total=total,
-        groups=None if groups is None else groups[rows],
-    )
+    if labels is not None:
+        labels = labels.take(rows) if isinstance(labels, Labels) else labels[rows]
+    groups = None if groups is None else groups[rows]
+    return Source(pixels, labels, classes, "image", notes=tuple(notes), total=total, groups=groups)
 
 
 def relative(file: Path, root: Path) -> str:

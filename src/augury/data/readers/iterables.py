@@ -54,7 +54,7 @@ def read_iterable(
         notes.append(sample_note(len(kept), seen, request.seed, by_class=False))
     names = None if classes is None else tuple(classes)
     y = np.asarray([item[2] for item in kept])
-    return Source(array, y, names, notes=tuple(notes), index=index)
+    return Source(array, y, names, notes=tuple(notes), index=index, total=seen)
 
 
 def _examples(items: Iterable[Any], label: str | None) -> Iterator[tuple[Any, Any]]:

@@ -11,11 +11,10 @@ from torch import Tensor
 from torch.utils.data import Subset
 
 from augury._base.errors import AuguryError
-from augury.data.labels import encode
 from augury.data.layout import to_array
 from augury.data.readers.items import is_pair, split
 from augury.data.readers.stacking import stack
-from augury.data.sampling import choose, sample_note
+from augury.data.sampling import select
 from augury.data.source import Request, Source
 
 
@@ -60,18 +59,11 @@ def read_map_style(x: Any, y: Any, request: Request, classes: Sequence[str] | No
             _example(x[i], i, found, request.label)
         ready = np.asarray(found)
     names = classes or (_class_names(x, ready) if y is None else None)
-    labels = encode(ready, n, names, request.task)
-    kept = choose(labels.y, labels.count, most, request.seed)
+    labels, kept, left_out = select(ready, n, names, request)
     index = range(n) if kept is None else kept.tolist()
     examples = (_example(x[i], i, None, request.label) for i in index)
     array, notes = stack(examples, len(index), index.__getitem__, request.size)
-    if kept is not None:
-        by_class = labels.classes is not None
-        notes.append(sample_note(len(kept), n, request.seed, by_class=by_class))
-    task = "regression" if labels.classes is None else "classification"
-    target = labels.y if kept is None else labels.y[kept]
-    about = {"task": task, "notes": tuple(notes), "index": kept, "total": n}
-    return Source(array, target, labels.classes, **about)
+    return Source(array, labels, notes=(*notes, *left_out), index=kept, total=n)
 
 
 def _example(item: Any, i: int, labels: list[Any] | None, label: str | None) -> Any:

@@ -9,9 +9,8 @@ import numpy as np
 
 from augury._base.errors import AuguryError
 from augury._base.text import flat
-from augury.data.labels import encode
 from augury.data.limits import check_bytes
-from augury.data.sampling import choose, sample_note
+from augury.data.sampling import select
 from augury.data.source import Request, Source
 
 _PAIRS = (("x", "y"), ("images", "labels"), ("data", "labels"), ("data", "targets"))
@@ -43,16 +42,11 @@ def read_mapped(
     if y is None or request.new:
         check_bytes(x.nbytes, what, "save fewer examples")
         return Source(np.asarray(x), y, classes)
-    labels = encode(y, len(x), classes, request.task)
-    kept = choose(labels.y, labels.count, request.max_examples, request.seed)
-    task = "regression" if labels.classes is None else "classification"
-    if kept is None:
-        check_bytes(x.nbytes, what, "keep fewer with max_examples (--max-examples)")
-        return Source(np.array(x), labels.y, labels.classes, task=task)
-    check_bytes(len(kept) * x[:1].nbytes, what, "keep fewer with max_examples (--max-examples)")
-    by_class = labels.classes is not None
-    note = sample_note(len(kept), len(x), request.seed, by_class=by_class)
-    return Source(x[kept], labels.y[kept], labels.classes, task=task, notes=(note,), index=kept)
+    labels, kept, notes = select(y, len(x), classes, request)
+    size = len(labels.y) * x[:1].nbytes
+    check_bytes(size, what, "keep fewer with max_examples (--max-examples)")
+    chosen = np.array(x) if kept is None else x[kept]
+    return Source(chosen, labels, notes=tuple(notes), index=kept, total=len(x))
 
 
 def find_examples(folder: Path) -> Path | None:

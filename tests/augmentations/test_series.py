@@ -5,13 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from scipy.signal import hilbert
 
 from augury._base.rng import Rng
 from augury.augmentations import (
     channel_dropout,
+    crop,
     default_augmentations,
     drift,
     frequency_mask,
+    frequency_shift,
     magnitude_warp,
     permutation,
     shift,
@@ -53,6 +56,30 @@ def test_window_slice(width, place):
     wide = 0.6 + 0.4 * width
     got = window_slice(0.6).apply(X, params(width, place))
     check(got, lambda t: 22 * (place * (1 - wide) + wide * t / 22))
+
+
+def test_crop_holds_the_ends_of_its_window():
+    start, end = 0.5 * 0.4 * 22, (0.5 * 0.4 + 0.6) * 22
+    check(crop(0.6).apply(X, torch.tensor([[0.5]])), lambda t: min(max(t, start), end))
+
+
+@pytest.mark.parametrize("length", [22, 23])
+def test_frequency_shift_moves_the_analytic_signal(length):
+    series = SERIES[:, :length]
+    got = frequency_shift(0.2).apply(
+        torch.from_numpy(series)[None, None], torch.tensor([[0.1]], dtype=torch.float64)
+    )
+    mean = series.mean(axis=1, keepdims=True)
+    turned = hilbert(series - mean) * np.exp(1j * np.pi * 0.1 * np.arange(length))
+    np.testing.assert_allclose(got[0, 0].numpy(), mean + turned.real, atol=1e-9)
+
+
+def test_frequency_shift_moves_a_tone():
+    time = np.arange(400)
+    tone = torch.from_numpy(np.cos(np.pi * 0.3 * time))[None, None, None]
+    got = frequency_shift(0.2).apply(tone, torch.tensor([[0.1]], dtype=torch.float64))
+    spectrum = np.abs(np.fft.rfft(got[0, 0, 0].numpy()))
+    assert int(spectrum.argmax()) == 0.4 * 200
 
 
 @pytest.mark.parametrize(("coin", "factor"), [(0.1, 0.5), (0.9, 2.0)])

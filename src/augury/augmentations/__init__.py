@@ -34,8 +34,8 @@ from augury.augmentations.recipes import rand_augment, trivial_augment
 from augury.augmentations.sampled import Sampled
 from augury.augmentations.series import (
     channel_dropout,
+    crop,
     drift,
-    frequency_mask,
     magnitude_warp,
     permutation,
     shift,
@@ -48,6 +48,7 @@ from augury.augmentations.series import (
 )
 from augury.augmentations.signals import feature_dropout, jitter
 from augury.augmentations.spec import parse, signature
+from augury.augmentations.spectrum import frequency_mask, frequency_shift
 from augury.augmentations.symmetries import (
     flips,
     horizontal_flip,
@@ -75,6 +76,7 @@ __all__ = [
     "brightness",
     "channel_dropout",
     "contrast",
+    "crop",
     "cutout",
     "default_augmentations",
     "drift",
@@ -84,6 +86,7 @@ __all__ = [
     "feature_dropout",
     "flips",
     "frequency_mask",
+    "frequency_shift",
     "gamma",
     "grayscale",
     "horizontal_flip",

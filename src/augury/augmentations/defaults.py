@@ -29,11 +29,11 @@ _DEFAULTS = {
     "series": (
         "shift(0.02) shift(0.05) shift(0.1) shift(0.25) scaling(0.9,1.1) scaling(0.7,1.3) "
         "scaling(0.4,1.6) jitter(0.05) jitter(0.1) jitter(0.3) feature_dropout(0.1) "
-        "feature_dropout(0.3) "
-        "time_warp(0.2) time_warp(0.6) window_slice(0.9) window_slice(0.6) window_warp(0.1) "
-        "window_warp(0.3) magnitude_warp(0.1) magnitude_warp(0.4) drift(0.2) drift(0.6) "
-        "permutation(3) permutation(8) time_mask(0.1) time_mask(0.4) frequency_mask(0.1) "
-        "frequency_mask(0.4) channel_dropout(0.25) time_flip sign_flip"
+        "feature_dropout(0.3) time_warp(0.2) time_warp(0.6) window_slice(0.9) window_slice(0.6) "
+        "window_warp(0.1) window_warp(0.3) crop(0.9) crop(0.6) magnitude_warp(0.1) "
+        "magnitude_warp(0.4) drift(0.2) drift(0.6) permutation(3) permutation(8) time_mask(0.1) "
+        "time_mask(0.4) frequency_mask(0.1) frequency_mask(0.4) frequency_shift(0.01) "
+        "frequency_shift(0.05) channel_dropout(0.25) time_flip sign_flip"
     ),
 }
 

@@ -14,6 +14,7 @@ from augury.augmentations import (
     recipes,
     series,
     signals,
+    spectrum,
     symmetries,
 )
 from augury.augmentations.base import Augmentation
@@ -59,11 +60,13 @@ FAMILIES: dict[str, type[Augmentation]] = {
         series.time_warp,
         series.window_slice,
         series.window_warp,
+        series.crop,
         series.magnitude_warp,
         series.drift,
         series.permutation,
         series.time_mask,
-        series.frequency_mask,
+        spectrum.frequency_mask,
+        spectrum.frequency_shift,
         series.channel_dropout,
         series.time_flip,
         series.sign_flip,

@@ -123,6 +123,27 @@ class window_warp(Retimed):
         return torch.where(time < start, time, torch.where(time < start + window, inside, after))
 
 
+@dataclass(frozen=True, repr=False)
+class crop(Retimed):
+    """A window of `fraction` of the series, where it is; outside it, its ends are held."""
+
+    ladder = ((0.95,), (0.9,), (0.8,), (0.6,), (0.4,))
+    fraction: float = 0.9
+
+    def __post_init__(self) -> None:
+        require("crop", 0 < self.fraction < 1, "a fraction in (0, 1)", self.fraction)
+
+    def draw(self, n: int, rng: Rng) -> Tensor:
+        return rng.uniform(n)
+
+    def nodes(self, n: int) -> Nodes | None:
+        return gauss_legendre(n, 0, 1)
+
+    def times(self, params: Tensor, at: Tensor) -> Tensor:
+        start = params.unsqueeze(-1) * (1 - self.fraction)
+        return torch.maximum(start, torch.minimum(start + self.fraction, at))
+
+
 def curves(keys: Tensor, at: Tensor) -> Tensor:
     """Return a smooth random curve for each key, ``(n, b, length)``: normal at `_KNOTS` times."""
     knots = normal_from(keys, _KNOTS).to(at.dtype)
@@ -216,31 +237,10 @@ class time_mask(Family):
         return rng.uniform(n, 2)
 
     def apply(self, x: Tensor, params: Tensor) -> Tensor:
-        return x.masked_fill(_window(params, self.fraction, x.shape[-1]), 0)
+        return x.masked_fill(window(params, self.fraction, x.shape[-1]), 0)
 
 
-@dataclass(frozen=True, repr=False)
-class frequency_mask(Family):
-    """A band of frequencies removed, its width uniform in (0, `fraction`) of the spectrum."""
-
-    ladder = ((0.05,), (0.1,), (0.25,), (0.5,))
-    kinds = _SERIES
-    linear = True
-    fraction: float = 0.1
-
-    def __post_init__(self) -> None:
-        require("frequency_mask", 0 < self.fraction <= 1, "a fraction in (0, 1]", self.fraction)
-
-    def draw(self, n: int, rng: Rng) -> Tensor:
-        return rng.uniform(n, 2)
-
-    def apply(self, x: Tensor, params: Tensor) -> Tensor:
-        spectrum = torch.fft.rfft(x)
-        band = _window(params, self.fraction, spectrum.shape[-1])
-        return torch.fft.irfft(spectrum * ~band, n=x.shape[-1])
-
-
-def _window(params: Tensor, fraction: float, size: int) -> Tensor:
+def window(params: Tensor, fraction: float, size: int) -> Tensor:
     """Return which of `size` positions lie in a random window: ``(n, b or 1, 1, size)``."""
     wide = fraction * params[..., :1]
     start = params[..., 1:] * (1 - wide)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from augury._base.errors import AuguryError
+from augury.adapters.usage import usage
 from augury.augmentations import Family, parse
 from augury.results.ranking import Baseline, Gallery, Ranking, Row
 
@@ -56,6 +57,7 @@ def make_row(spec: str, gain: float, width: float = 0.003, **changes: Any) -> Ro
     magnitude = found.magnitude if isinstance(found, Family) else None
     row = Row(
         spec, 0.4 + gain, gain, low, high, said,
+        code="" if found is None else usage(found),
         family="" if magnitude is None else type(found).__name__,
         magnitude=magnitude,
         strongest=isinstance(found, Family) and magnitude == found.strongest,

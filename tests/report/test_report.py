@@ -384,9 +384,13 @@ def test_empty_states_have_their_sentence(ranking: Ranking, sentence: str) -> No
     assert sentence in html.unescape(to_html(ranking))
 
 
-def test_sampled_functions_need_leave_to_be_imported() -> None:
-    page = html.unescape(to_html(make_ranking(["sampled(mine:twist)", "invert"])))
-    assert 'augury.parse("sampled(mine:twist)", imports=True)' in page
+def test_a_transform_of_the_users_is_shown_as_it_is_used() -> None:
+    ranking = make_ranking(["RandomRotation(degrees=15)", "invert"])
+    code = "from training import augment\n\nimage = augment(image)"
+    rows = (replace(ranking.rows[0], code=code), *ranking.rows[1:])
+    for page in (to_html(replace(ranking, rows=rows)), to_markdown(replace(ranking, rows=rows))):
+        assert f"{code}\n" in html.unescape(page).replace("</code>", "\n")
+        assert "augury.parse(&#34;RandomRotation" not in page
 
 
 def test_a_shell_page_needs_no_ranking() -> None:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import random
-import sys
-import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -19,9 +14,8 @@ from torch import Tensor
 
 from augury._base.errors import AuguryError
 from augury._base.pixels import to_bytes
+from augury.adapters.recognise import every_step, library_of, name_of
 from augury.augmentations import Augmentation, Sampled, parse
-
-_LONGEST_NAME = 60
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,9 +28,15 @@ class Foreign(Sampled):
     """
 
     name: str = ""
+    origin: str = ""
+    """Where it was loaded from, ``module:name``; empty for what was passed as an object."""
+
+    @property
+    def path(self) -> str:
+        return self.origin
 
     def __repr__(self) -> str:
-        return self.name
+        return f"sampled({self.origin})" if self.origin else self.name
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,7 +53,9 @@ class ForeignSeries(Foreign):
     kinds = frozenset({"series"})
 
 
-def from_foreign(transform: Any, *, name: str = "", sample_rate: int = 16_000) -> Augmentation:
+def from_foreign(
+    transform: Any, *, name: str = "", path: str = "", sample_rate: int = 16_000
+) -> Augmentation:
     """Return an augmentation that applies a transform of another library, or a function.
 
     Parameters
@@ -64,6 +66,8 @@ def from_foreign(transform: Any, *, name: str = "", sample_rate: int = 16_000) -
         height, width)`` in [0, 1]); a spec; or an augmentation, which is returned as it is.
     name
         What it is called in results; by default made from its class and its settings.
+    path
+        Where it was loaded from, as ``module:name``; it is then called ``sampled(module:name)``.
     sample_rate
         What transforms of audiomentations are told, in samples per second.
 
@@ -77,9 +81,10 @@ def from_foreign(transform: Any, *, name: str = "", sample_rate: int = 16_000) -
     library = library_of(transform)
     if library == "audiomentations":
         called: Callable[..., Any] = OnSamples(transform, sample_rate)
-        return ForeignSeries(called, name=name or name_of(transform))
+        return ForeignSeries(called, name=name or name_of(transform), origin=path)
     if library in _BRIDGES:
-        return ForeignImages(_BRIDGES[library](transform), name=name or name_of(transform))
+        called = _BRIDGES[library](transform)
+        return ForeignImages(called, name=name or name_of(transform), origin=path)
     if not callable(transform):
         raise AuguryError(
             "expected an augmentation, a spec such as 'rotation(15)', a function or a transform "
@@ -91,77 +96,14 @@ def from_foreign(transform: Any, *, name: str = "", sample_rate: int = 16_000) -
             "in a function that takes and returns an image tensor (channels, height, width)"
         )
     plain = Sampled(transform)
-    return plain if name in ("", repr(plain)) else Foreign(transform, name=name)
-
-
-def library_of(transform: Any) -> str | None:
-    """Return the library that a transform comes from; None for functions and the user's classes."""
-    if isinstance(transform, types.FunctionType | types.MethodType | functools.partial):
-        return None
-    if isinstance(transform, torch.nn.Sequential) and _root(type(transform)) == "torch":
-        inside = {library_of(step) for step in transform}
-        return inside.pop() if len(inside) == 1 else None
-    roots = [_root(cls) for cls in type(transform).__mro__]
-    for root in roots:
-        if root in _BRIDGES or root == "audiomentations":
-            return root
-    return roots[0] if _installed(roots[0]) else None
-
-
-def _root(cls: type) -> str:
-    return cls.__module__.partition(".")[0]
-
-
-def _installed(root: str) -> bool:
-    """Return whether a package is an installed library: neither Python's own nor the user's."""
-    file = getattr(sys.modules.get(root), "__file__", None) or ""
-    return bool({"site-packages", "dist-packages"} & set(Path(file).parts))
+    if not name and path in ("", plain.path):
+        return plain
+    return Foreign(transform, name=name, origin=path)
 
 
 def _a(transform: Any) -> str:
     kind = type(transform).__name__
     return f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}"
-
-
-def steps_of(transform: Any) -> list[Any] | None:
-    """Return the steps of a pipeline that applies all of them in order; None for anything else."""
-    if type(transform).__name__ == "Compose" and library_of(transform) is not None:
-        return list(transform.transforms)
-    if isinstance(transform, torch.nn.Sequential):
-        return list(transform)
-    return None
-
-
-def every_step(transform: Any) -> Iterator[Any]:
-    """Yield a transform and all that it is made of."""
-    yield transform
-    inside = getattr(transform, "transforms", None)
-    parts = inside if isinstance(inside, list | tuple) else steps_of(transform)
-    for step in parts or ():
-        yield from every_step(step)
-
-
-def name_of(transform: Any) -> str:
-    """Return a short name: the class and the settings that are not its defaults."""
-    kind = type(transform).__name__
-    steps = steps_of(transform)
-    if steps is not None:
-        inside = ", ".join(type(step).__name__ for step in steps)
-    else:
-        inside = ", ".join(_settings(transform))
-    if not inside and steps is None:  # kornia keeps its settings elsewhere
-        inside = " ".join(repr(transform).split()).partition("(")[2].removesuffix(")")
-    room = _LONGEST_NAME - len(kind) - 2
-    return f"{kind}({inside if len(inside) <= room else inside[: room - 1] + '…'})"
-
-
-def _settings(transform: Any) -> Iterator[str]:
-    for name, parameter in inspect.signature(type(transform)).parameters.items():
-        value = getattr(transform, name, parameter.default)
-        if isinstance(value, torch.nn.Module | Tensor) or callable(value):
-            continue
-        if repr(value) != repr(parameter.default):
-            yield f"{name}={value}"
 
 
 @dataclass(frozen=True)
@@ -193,6 +135,9 @@ class Normalisation:
 
 class Bridge:
     """Calls a library's transform on one image tensor ``(channels, height, width)`` in [0, 1]."""
+
+    usage: ClassVar[str] = "image = {}(image)"
+    """How a training script calls such a transform."""
 
     def __init__(self, transform: Any) -> None:
         self.transform, self.normalisation = transform, Normalisation.of(transform)
@@ -230,12 +175,16 @@ class OnTensorOrPil(Bridge):
 class OnPil(Bridge):
     """timm: PIL images."""
 
+    usage = "image = {}(image)  # a PIL image"
+
     def call(self, image: Tensor) -> Any:
         return self.transform(to_pil(image))
 
 
 class OnBatch(Bridge):
     """kornia: a batch of one."""
+
+    usage = "images = {}(images)  # a batch of float tensors"
 
     def call(self, image: Tensor) -> Any:
         out = self.transform(image.unsqueeze(0))
@@ -244,6 +193,8 @@ class OnBatch(Bridge):
 
 class OnArray(Bridge):
     """Albumentations: 8-bit arrays, by keyword; each step has generators of its own."""
+
+    usage = 'image = {}(image=image)["image"]  # an array, channels last'
 
     def call(self, image: Tensor) -> Any:
         steps = [s for s in every_step(self.transform) if hasattr(s, "set_random_seed")]
@@ -265,6 +216,7 @@ class OnSamples:
 
     def __init__(self, transform: Any, sample_rate: int) -> None:
         self.transform, self.sample_rate = transform, sample_rate
+        self.usage = f"samples = {{}}(samples=samples, sample_rate={sample_rate})"
 
     def __call__(self, series: Tensor) -> Any:
         samples = series.detach().cpu().to(torch.float32).numpy()

@@ -8,7 +8,9 @@ from typing import Any
 import torch
 
 from augury._base.errors import AuguryError
-from augury.adapters.foreign import from_foreign, name_of, steps_of
+from augury.adapters.foreign import from_foreign
+from augury.adapters.recognise import name_of, steps_of
+from augury.adapters.usage import unique
 from augury.augmentations import Augmentation, Then, identity
 
 _CONVERSIONS = frozenset(
@@ -56,7 +58,7 @@ def take_apart(pipeline: Any) -> dict[str, Augmentation]:
         raise AuguryError("the pipeline has no step that augments: it only converts")
     parts = {WHOLE: from_foreign(pipeline, name=WHOLE)}
     for k in left_out:
-        name = _unique(f"without {name_of(steps[k])}", parts)
+        name = unique(f"without {name_of(steps[k])}", parts)
         parts[name] = from_foreign(_without(pipeline, steps, k), name=name)
     return parts
 
@@ -70,7 +72,7 @@ def _of_augury(pipeline: Augmentation) -> dict[str, Augmentation]:
     parts: dict[str, Augmentation] = {WHOLE: pipeline}
     for k, step in enumerate(pipeline.parts):
         rest = pipeline.parts[:k] + pipeline.parts[k + 1 :]
-        parts[_unique(f"without {step}", parts)] = Then.of(*rest) if rest[1:] else rest[0]
+        parts[unique(f"without {step}", parts)] = Then.of(*rest) if rest[1:] else rest[0]
     return parts
 
 
@@ -83,11 +85,3 @@ def _without(pipeline: Any, steps: list[Any], k: int) -> Any:
     reduced = copy.copy(pipeline)
     reduced.transforms = rest
     return reduced
-
-
-def _unique(name: str, taken: dict[str, Augmentation]) -> str:
-    number = 2
-    while name in taken:
-        name = f"{name.removesuffix(f' ({number - 1})')} ({number})"
-        number += 1
-    return name

@@ -100,11 +100,16 @@ class Sampled(Augmentation):
         with _seeded(key):
             return self.fn(given)
 
-    def __repr__(self) -> str:
+    @property
+    def path(self) -> str:
+        """Where the function is found, ``module:name``; empty where that is not known."""
         name = getattr(self.fn, "__qualname__", type(self.fn).__qualname__)
         module = getattr(self.fn, "__module__", type(self.fn).__module__)
+        return f"{module}:{name}"
+
+    def __repr__(self) -> str:
         suffix = "" if self.takes == "tensor" else f",{self.takes}"
-        return f"sampled({module}:{name}{suffix})"
+        return f"sampled({self.path}{suffix})"
 
 
 def load_object(path: str) -> Any:

@@ -218,7 +218,7 @@ def _sampled(parser: _Parser) -> Augmentation:
     parser.take(")")
     if takes:
         return Sampled.load(path, takes)
-    return _adapters().from_foreign(load_object(path), name=f"sampled({path})")
+    return _adapters().from_foreign(load_object(path), path=path)
 
 
 def _adapters() -> Any:

@@ -16,6 +16,7 @@ from augury._base.devices import resolve_device
 from augury._base.errors import AuguryError
 from augury._base.pixels import to_bytes
 from augury._base.rng import Rng
+from augury.adapters.usage import distinct, usage
 from augury.augmentations import (
     Augmentation,
     Family,
@@ -53,7 +54,7 @@ _FIT_SAMPLE = 1000
 def rank(
     x: Any,
     y: Any = None,
-    augmentations: Iterable[str | Augmentation] | None = None,
+    augmentations: Iterable[Any] | None = None,
     *,
     epochs: int | None = None,
     plan: TrainingPlan | None = None,
@@ -86,8 +87,9 @@ def rank(
         Examples and labels: arrays, tensors; or as `x` alone a frame with `label`, a dataset, a
         ``DataLoader``, an iterable of pairs, or a path: whatever `augury.as_dataset` takes.
     augmentations
-        Candidates, as augmentations or specs such as ``"rotation(15)"``; by default those that
-        suit the kind of data.
+        Candidates: augmentations, specs such as ``"rotation(15)"``, transforms and pipelines of
+        torchvision, kornia, Albumentations, audiomentations or timm, or functions of one example;
+        by default the families that suit the kind of data.
     epochs
         How many epochs are planned; short for ``plan=TrainingPlan(epochs=...)``.
     plan
@@ -237,19 +239,17 @@ def _feature_map(
     return None if features is None else _fit(features, data, device, seed)
 
 
-def _candidates(
-    augmentations: Iterable[str | Augmentation] | None, data: Dataset
-) -> list[Augmentation]:
+def _candidates(augmentations: Iterable[Any] | None, data: Dataset) -> list[Augmentation]:
     if augmentations is None:
         return default_augmentations(data.kind, data.shape)
     if isinstance(augmentations, str) or not isinstance(augmentations, Iterable):
         augmentations = [augmentations]
-    unique = dict.fromkeys(parse(a) for a in augmentations)
-    for candidate in unique:
+    candidates = distinct(parse(a) for a in augmentations)
+    for candidate in candidates:
         candidate.check(data.shape)
-    if not unique:
+    if not candidates:
         raise AuguryError("no augmentation was given to rank; leave it out for the defaults")
-    return list(unique)
+    return candidates
 
 
 def _fit(features: str | FeatureMap, data: Dataset, device: torch.device, seed: int) -> FeatureMap:
@@ -276,6 +276,7 @@ def _row(candidate: Augmentation, found: Judgement, judged: Judged, data: Datase
         family="" if magnitude is None else type(candidate).__name__,
         magnitude=magnitude,
         strongest=isinstance(candidate, Family) and magnitude == candidate.strongest,
+        code=usage(candidate),
     )  # fmt: skip
 
 

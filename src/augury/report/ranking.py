@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -184,13 +183,12 @@ def paste(ranking: Ranking) -> list[tuple[str, str]]:
     lines = []
     chosen = verdict.first_to_try(ranking)
     if chosen is not None:
-        imports = ", imports=True" if "sampled(" in chosen.augmentation else ""
-        spec = json.dumps(chosen.augmentation, ensure_ascii=False)
         surely = chosen.verdict == "helps"
         lines.append(
             ("The best candidate" if surely else "The candidate to try first", chosen.augmentation)
         )
-        lines.append(("The same in Python", f"augury.parse({spec}{imports})"))
+        if chosen.code:
+            lines.append(("The same in Python", chosen.code))
     if ranking.command:
         lines.append(("The command that repeats this ranking", ranking.command))
     return lines

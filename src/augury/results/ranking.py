@@ -36,6 +36,8 @@ class Row:
     """Whether the family has no stronger setting."""
     probability: float | None = None
     """That the candidate helps; None where the score does not know."""
+    code: str = ""
+    """Python that applies the candidate, to paste into a training script."""
 
 
 @dataclass(frozen=True)
@@ -127,11 +129,11 @@ class Ranking(Result):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a pandas table, one row per candidate, without the gains of single classes."""
+        """Return a pandas table, one row per candidate, with its numbers."""
         import pandas as pd
 
         rows = [asdict(row) for row in self.rows]
-        return pd.DataFrame(rows).drop(columns="per_class").set_index("augmentation")
+        return pd.DataFrame(rows).drop(columns=["per_class", "code"]).set_index("augmentation")
 
     def plot(self) -> Figure:
         """Draw the gains with their intervals, best on top."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from augury._base.errors import AuguryError
 from augury.data.preparation import Preparation
 from augury.data.sampling import choose, sample_note
 
@@ -93,10 +95,34 @@ class Dataset:
         kept = choose(self.y.numpy(), classes, most, seed)
         if kept is None:
             return self
-        index = torch.from_numpy(kept)
         note = sample_note(len(kept), len(self), seed, by_class=classes is not None)
+        return self._take(torch.from_numpy(kept), note, self.total)
+
+    def distinct(self) -> Dataset:
+        """Leave out images and series that are copies of earlier ones; noted.
+
+        A copy on the other side of a split is predicted from memory, which augmentation only
+        disturbs. Rows of a table are all kept: equal rows may well be different examples.
+        """
+        if self.kind == "vector":
+            return self
+        rows = self.x.numpy()
+        first = {blake2b(row.tobytes()).digest(): k for k, row in reversed(list(enumerate(rows)))}
+        if len(first) == len(self):
+            return self
+        if len(first) == 1:
+            raise AuguryError(f"expected different examples, and all {len(self):,} are the same")
+        kept = torch.tensor(sorted(first.values()))
+        note = f"{len(self) - len(kept):,} of {len(self):,} examples are copies and were left out"
+        found = self._take(kept, note, round(self.total * len(kept) / len(self)))
+        if self.classes is None:
+            return found
+        left, y = _renumber(found.y)  # a class may have had copies alone
+        return replace(found, y=y, classes=tuple(self.classes[c] for c in left.tolist()))
+
+    def _take(self, index: Tensor, note: str, available: int) -> Dataset:
         y, preparation = self.y[index], self.preparation
-        if classes is None:
+        if self.classes is None:
             mean = y.mean()
             y = y - mean
             if preparation is not None:
@@ -107,6 +133,12 @@ class Dataset:
             y=y,
             notes=(*self.notes, note),
             preparation=preparation,
-            available=self.total,
-            groups=None if self.groups is None else self.groups[index],
+            available=available,
+            groups=None if self.groups is None else _renumber(self.groups[index])[1],
         )
+
+
+def _renumber(numbers: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the distinct numbers, in order, and the place of each number among them."""
+    distinct, places = torch.unique(numbers, return_inverse=True)
+    return distinct, places

@@ -152,7 +152,7 @@ def rank(
     read: Any = {
         "label": label, "kind": kind, "task": task, "name": name, "groups": groups, "group": group,
     }  # fmt: skip
-    data = as_dataset(x, y, **read, max_examples=max_examples, seed=seed)
+    data = as_dataset(x, y, **read, max_examples=max_examples, seed=seed).distinct()
     candidates = _candidates(augmentations, data)
     score = score or ("trial" if network is None else "kernel-ridge")
     if score not in SCORES:

@@ -108,7 +108,7 @@ def search_policy(
         raise AuguryError("give either epochs or a plan, which holds them; got both")
     given = plan or (TrainingPlan() if epochs is None else TrainingPlan(epochs=epochs))
     space = Space.of(always, never)
-    data = as_dataset(x, y, name=name, max_examples=max_examples, seed=seed)
+    data = as_dataset(x, y, name=name, max_examples=max_examples, seed=seed).distinct()
     if data.kind != "image" or data.classes is None:
         raise AuguryError(
             f"a policy is searched for labelled images, and this is {data.kind} data; use rank"

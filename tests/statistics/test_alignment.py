@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import reference
@@ -212,3 +214,19 @@ def test_orbit_of_uses_every_node():
     assert orbit.features.shape == (4, 3, 16)
     mean = (x + x.flip(-1) + x.flip(-2) + x.flip(-1, -2)) / 4
     torch.testing.assert_close(orbit.mean, mean.flatten(1))
+
+
+@pytest.mark.parametrize("centred", [False, True])
+def test_chance_is_the_mean_over_all_permutations_of_the_labels(centred):
+    orbit, labels, _ = problem(3, examples=5, classes=2)
+    kernel = reference.averaged_kernel(orbit.features.numpy(), orbit.weights.numpy())
+    found = []
+    for order in itertools.permutations(range(5)):
+        target = reference.label_kernel(labels.numpy()[list(order)])
+        pair = (kernel, target)
+        if centred:
+            pair = (reference.centre(kernel), reference.centre(target))
+        found.append(reference.alignment(*pair))
+    statistic = Alignment(centred=centred, groups=2)
+    statistic.update(orbit, torch.nn.functional.one_hot(labels, 2).double(), torch.arange(5))
+    assert statistic.result().chance == pytest.approx(float(np.mean(found)), abs=1e-10)

@@ -43,7 +43,7 @@ def test_defaults_are_those_that_are_documented():
     features, targets = examples()
     assert len(fitted(Alignment(), features, targets).result().replicates) == 20
     assert HeldOut(features, targets, True).groups == 20
-    assert Estimate(1.0, torch.zeros(2), torch.zeros(0)).doubt == 0.0
+    assert Estimate(1.0, torch.zeros(2), torch.zeros(0)).chance == -math.inf
     held = HeldOut(features, targets, True)
     plain = fitted(RidgeRisk(held), features, targets).result()
     assert RidgeRisk(held).ratios == (1e-3, 1e-2, 0.1, 1.0)

@@ -294,3 +294,12 @@ def test_bad_settings_are_said():
 def test_both_scores_have_their_names():
     assert SCORES["ridge"] is RidgeScore
     assert SCORES["kernel-ridge"] is KernelRidgeScore
+
+
+def test_chance_is_the_best_that_one_prediction_for_all_can_do():
+    y = torch.tensor([[1, 0], [1, 0], [1, 0], [0, 1]], dtype=torch.float64)
+    x = torch.zeros(4, 1, dtype=torch.float64)
+    entropy = -(0.75 * math.log(0.75) + 0.25 * math.log(0.25))
+    assert HeldOut(x, y, True).estimate(torch.ones(4)).chance == pytest.approx(-entropy)
+    real = torch.tensor([[1.0], [2.0], [3.0], [6.0]], dtype=torch.float64)
+    assert HeldOut(x, real, False).estimate(torch.ones(4)).chance == pytest.approx(-3.5)

@@ -61,18 +61,38 @@ class Alignment(Statistic):
         for g in range(self.groups):
             rest = tuple(t - part[g] for t, part in zip(total, self.sums, strict=True))
             replicates.append(self._ratio(rest)[0])
-        return Estimate(float(value), torch.stack(replicates).cpu(), per_class.cpu())
+        chance = float(self._chance(total))
+        return Estimate(float(value), torch.stack(replicates).cpu(), per_class.cpu(), chance)
 
     def _ratio(self, sums: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         """Return the alignment, and that of each class with the kernel of its own members."""
-        moment, cross, target, sum_psi, sum_y, count = sums
-        if self.centred:
-            moment = moment - torch.outer(sum_psi, sum_psi) / count
-            cross = cross - torch.outer(sum_psi, sum_y) / count
-            target = target - torch.outer(sum_y, sum_y) / count
+        moment, cross, target, *_ = self._centre(sums)
         size = moment.norm()
         shared = cross.square().sum(0)  # by class; their sum is ⟨K̄, K_Y⟩
         return shared.sum() / (size * target.norm()), shared / (size * target.diagonal())
+
+    def _chance(self, sums: tuple[Tensor, ...]) -> Tensor:
+        """Return the mean alignment over all permutations of the labels.
+
+        A permutation keeps the diagonal of K_Y in place and spreads the rest over all pairs:
+        E⟨K̄, πK_Yπᵀ⟩ = tr K̄ tr K_Y / N + (ΣK̄ − tr K̄)(ΣK_Y − tr K_Y) / (N (N − 1)).
+        """
+        moment, _, target, sum_psi, sum_y, count = self._centre(sums)
+        own, own_y = moment.trace(), target.trace()
+        others = sum_psi.square().sum() - own
+        others_y = sum_y.square().sum() - own_y
+        shared = own * own_y / count + others * others_y / (count * (count - 1)).clamp_min(1)
+        return shared / (moment.norm() * target.norm())
+
+    def _centre(self, sums: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """Return the sums of the centred features and targets, if these are to be centred."""
+        moment, cross, target, sum_psi, sum_y, count = sums
+        if not self.centred:
+            return sums
+        moment = moment - torch.outer(sum_psi, sum_psi) / count
+        cross = cross - torch.outer(sum_psi, sum_y) / count
+        target = target - torch.outer(sum_y, sum_y) / count
+        return moment, cross, target, 0 * sum_psi, 0 * sum_y, count
 
 
 def _empty(groups: int, d: int, classes: int, device: torch.device) -> tuple[Tensor, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Self
@@ -28,15 +29,14 @@ class Estimate:
         their replicates are paired.
     per_class
         ``(C,)``, or empty.
-    doubt
-        The standard deviation of what no resampling of examples shows: how far what the number
-        stands for may lie from what it measures.
+    chance
+        What it would be if the labels had nothing to do with the examples.
     """
 
     value: float
     replicates: Tensor
     per_class: Tensor
-    doubt: float = 0.0
+    chance: float = -math.inf
 
 
 class Statistic(ABC):

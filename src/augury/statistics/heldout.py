@@ -81,7 +81,15 @@ class HeldOut:
         if self.classes:
             targets = self.targets.to(loss)
             per_class = -(loss @ targets) / targets.sum(0).clamp_min(1)
-        return Estimate(-float(loss.mean()), (-total / count).cpu(), per_class.cpu())
+        chance = -self._loss_of_chance()
+        return Estimate(-float(loss.mean()), (-total / count).cpu(), per_class.cpu(), chance)
+
+    def _loss_of_chance(self) -> float:
+        """Return the least loss of one prediction for all: an entropy, or a variance."""
+        shares = self.targets.double().mean(0)
+        if self.classes:
+            return float(torch.special.entr(shares).sum())
+        return float((self.targets.double() - shares).square().sum(1).mean())
 
 
 def folds_of(examples: int, folds: int, device: torch.device) -> list[tuple[Tensor, Tensor]]:

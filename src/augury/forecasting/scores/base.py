@@ -27,6 +27,9 @@ from augury.statistics.jackknife import jackknife
 
 _ROWS = {"cpu": 4096, "cuda": 32768}  # views in flight: enough for full speed, little memory
 
+_ERRORS = 3.0
+"""By how many standard errors a baseline must be better than chance for verdicts to be given."""
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -153,7 +156,12 @@ class ClosedForm(Score):
         own = jackknife(base.value, base.replicates)
         judged = [self._judge(self.evaluate(candidate), base) for candidate in candidates]
         baseline = Judgement(base.value, 0.0, own.low, own.high, 0.5)
-        return Judged(baseline, judged, SHARE * abs(base.value))
+        learnt = base.value > base.chance + _ERRORS * own.error
+        warnings = () if learnt else (
+            "without augmentation the features say nothing about the labels beyond chance, so "
+            "nothing follows about augmentations",
+        )  # fmt: skip
+        return Judged(baseline, judged, SHARE * abs(base.value), warnings, decides=learnt)
 
     def _judge(self, found: Estimate, base: Estimate) -> Judgement:
         gain = found.value - base.value

@@ -29,7 +29,7 @@ def data():
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_members_of_a_group_share_nothing(architecture):
     """A member's output is that of the same network alone, and its gradient stays its own."""
-    shape = (2, 16, 16)
+    shape = (2, 40) if architecture == "fcn" else (2, 16, 16)
     pair = Grouped(architecture, 2, shape, 3, seed=1).eval()
     x = torch.randn(4, 2, *shape, generator=torch.Generator().manual_seed(0))
     out = pair(x)
@@ -90,17 +90,18 @@ def test_training_candidates_together_for_the_truth(data):
     assert float(found.accuracy[0].mean()) > 0.3
 
 
-@pytest.mark.parametrize(("inputs", "size"), [(1, 3), (3, 3), (4, 5)])
+@pytest.mark.parametrize(("inputs", "size"), [(1, (3, 3)), (3, (3, 3)), (4, (5, 5)), (2, (1, 7))])
 def test_a_convolution_by_patches_equals_torch(inputs, size):
     groups, outputs = 3, 5
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(2, 6, 7, groups * inputs, generator=generator, dtype=torch.float64)
-    weight = torch.randn(groups, size**2, inputs, outputs, generator=generator).double()
+    weight = torch.randn(groups, *size, inputs, outputs, generator=generator).double()
     x.requires_grad_()
     weight.requires_grad_()
     ours = by_patches(x, weight)
-    kernel = weight.unflatten(1, (size, size)).permute(0, 4, 3, 1, 2).flatten(0, 1)
-    theirs = F.conv2d(x.permute(0, 3, 1, 2), kernel, padding=size // 2, groups=groups)
+    kernel = weight.permute(0, 4, 3, 1, 2).flatten(0, 1)
+    padding = (size[0] // 2, size[1] // 2)
+    theirs = F.conv2d(x.permute(0, 3, 1, 2), kernel, padding=padding, groups=groups)
     torch.testing.assert_close(ours, theirs.permute(0, 2, 3, 1))
     grad = torch.randn(ours.shape, generator=generator, dtype=torch.float64)
     for a, b in zip(

@@ -6,37 +6,14 @@ sees channels g·C to (g+1)·C of the input and gives row g of the output.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
 
 from augury.forecasting.training.convolution import GroupedConv
-
-
-class GroupedLinear(nn.Module):
-    """A dense layer for each member: ``(b, g, inputs)`` to ``(b, g, outputs)``."""
-
-    def __init__(self, members: int, inputs: int, outputs: int) -> None:
-        super().__init__()
-        bound = 1 / math.sqrt(inputs)
-        self.weight = nn.Parameter(torch.empty(members, inputs, outputs).uniform_(-bound, bound))
-        self.bias = nn.Parameter(torch.empty(members, 1, outputs).uniform_(-bound, bound))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.baddbmm(self.bias, x.transpose(0, 1), self.weight).transpose(0, 1)
-
-
-class _Split(nn.Module):
-    """Give each member its own row of features: ``(b, g·c, …)`` to ``(b, g, c·…)``."""
-
-    def __init__(self, members: int) -> None:
-        super().__init__()
-        self.members = members
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x.reshape(len(x), self.members, -1)
+from augury.forecasting.training.layers import GroupedLinear, Split
+from augury.forecasting.training.series import fcn, small_series
 
 
 class _RowNorm(nn.BatchNorm1d):
@@ -85,7 +62,7 @@ def lenet(g: int, shape: tuple[int, ...], classes: int) -> nn.Sequential:
         _conv(g, 6, 16, 5),
         nn.ReLU(),
         nn.MaxPool2d(2),
-        _Split(g),
+        Split(g),
         GroupedLinear(g, 16 * (height // 4) * (width // 4), 120),
         nn.ReLU(),
         GroupedLinear(g, 120, 84),
@@ -97,25 +74,18 @@ def lenet(g: int, shape: tuple[int, ...], classes: int) -> nn.Sequential:
 def small(g: int, shape: tuple[int, ...], classes: int) -> nn.Sequential:
     """Three layers (16-32-64) with batch norm, for quick trials, on images, series or vectors."""
     if len(shape) == 1:
-        layers: list[nn.Module] = [_Split(g)]
+        layers: list[nn.Module] = [Split(g)]
         for inputs, outputs in ((shape[0], 64), (64, 64)):
             layers += [GroupedLinear(g, inputs, outputs), _RowNorm(g, outputs), nn.ReLU()]
         return nn.Sequential(*layers, GroupedLinear(g, 64, classes))
+    if len(shape) == 2:
+        return small_series(g, shape, classes)
     layers, width = [], shape[0]
     for outputs in (16, 32, 64):
-        if len(shape) == 3:
-            conv, norm, pool = (
-                GroupedConv(g, width, outputs, 3, bias=False),
-                nn.BatchNorm2d,
-                nn.MaxPool2d,
-            )
-        else:
-            conv = nn.Conv1d(g * width, g * outputs, 7, padding=3, groups=g, bias=False)
-            norm, pool = nn.BatchNorm1d, nn.MaxPool1d
-        layers += [conv, norm(g * outputs), nn.ReLU()]
-        layers += [pool(2, ceil_mode=True) if outputs < 64 else _Highest()]
+        layers += [GroupedConv(g, width, outputs, 3, bias=False), nn.BatchNorm2d(g * outputs)]
+        layers += [nn.ReLU(), nn.MaxPool2d(2, ceil_mode=True) if outputs < 64 else _Highest()]
         width = outputs
-    return nn.Sequential(*layers, _Split(g), GroupedLinear(g, width, classes))
+    return nn.Sequential(*layers, Split(g), GroupedLinear(g, width, classes))
 
 
 def cnn(g: int, shape: tuple[int, ...], classes: int) -> nn.Sequential:
@@ -129,7 +99,7 @@ def cnn(g: int, shape: tuple[int, ...], classes: int) -> nn.Sequential:
         nn.MaxPool2d(2),
         *_block(g, 48, 96),
         _Highest(),
-        _Split(g),
+        Split(g),
         GroupedLinear(g, 96, classes),
     )
 
@@ -150,7 +120,7 @@ def resnet(g: int, shape: tuple[int, ...], classes: int) -> nn.Sequential:
         skip = nn.Identity() if stride == 1 else _conv(g, width, outputs, 1, stride)
         layers.append(_Residual(branch, skip))
         width = outputs
-    layers += [nn.AdaptiveAvgPool2d(1), _Split(g), GroupedLinear(g, width, classes)]
+    layers += [nn.AdaptiveAvgPool2d(1), Split(g), GroupedLinear(g, width, classes)]
     return nn.Sequential(*layers)
 
 
@@ -159,10 +129,11 @@ ARCHITECTURES: dict[str, Callable[[int, tuple[int, ...], int], nn.Sequential]] =
     "lenet": lenet,
     "cnn": cnn,
     "resnet": resnet,
+    "fcn": fcn,
 }
 
 
-RATES = {"small": 0.01, "lenet": 0.002, "cnn": 0.003, "resnet": 0.003}
+RATES = {"small": 0.01, "lenet": 0.002, "cnn": 0.003, "resnet": 0.003, "fcn": 0.003}
 """The peak learning rate that suits each architecture."""
 
 

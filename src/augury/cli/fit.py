@@ -53,8 +53,8 @@ def fit(
     if not 0 <= holdout < 1:
         raise AuguryError(f"--holdout is a share from 0 to below 1, not {holdout}")
 
+    from augury._base.progress import bar
     from augury.augmentations import parse
-    from augury.cli.progress import bar
     from augury.kernel import (
         AugmentedKernelClassifier,
         AugmentedKernelRegressor,

@@ -66,8 +66,8 @@ def invariance(
         raise AuguryError("--against-weights needs --against, the network to load them into")
 
     from augury._base.devices import resolve_device
+    from augury._base.progress import bar
     from augury.augmentations import parse
-    from augury.cli.progress import bar
     from augury.networks.invariance import measure_invariance
     from augury.networks.load import is_timm_name, load_network
 

@@ -69,8 +69,8 @@ def policy(
 
         check_writable(out)
 
+    from augury._base.progress import bar
     from augury.adapters import export
-    from augury.cli.progress import bar
     from augury.forecasting.policy import search_policy
 
     if to is not None:

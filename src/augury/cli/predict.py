@@ -41,7 +41,7 @@ def predict(
     if out is not None:
         check_writable(out)
 
-    from augury.cli.progress import bar
+    from augury._base.progress import bar
     from augury.data import Preparation, load_new
     from augury.kernel.persistence import read_model
 

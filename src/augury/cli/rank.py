@@ -91,10 +91,10 @@ def rank(
 
     specs = [*(augmentation or []), *(_read_specs(from_file) if from_file else [])]
 
+    from augury._base.progress import bar
     from augury.adapters import take_apart
     from augury.augmentations import parse, strength_ladder
     from augury.augmentations.sampled import load_object
-    from augury.cli.progress import bar
     from augury.forecasting.rank import rank as rank_data
     from augury.networks.load import load_network
 

@@ -21,7 +21,7 @@ def read(
     max_examples: int = 0,
 ) -> Dataset:
     """Read DATA as the options say; see `augury.load`. With 0 for `max_examples`, all of it."""
-    from augury.cli.progress import bar
+    from augury._base.progress import bar
     from augury.data import load
 
     with bar("reading") as tick:

@@ -49,7 +49,7 @@ def reproduce(
     The page shows each claim, the paper's number, ours and whether the claim holds. Finished parts
     are kept in the output directory: the same command continues a run that was stopped.
     """
-    from augury.cli.progress import bar
+    from augury._base.progress import bar
     from augury_paper import EXPERIMENTS, PAPER, QUICK
     from augury_paper import reproduce as run
 

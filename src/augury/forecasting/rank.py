@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from augury._base.devices import resolve_device
 from augury._base.errors import AuguryError
 from augury._base.pixels import to_bytes
+from augury._base.progress import Tick, ticking, with_progress
 from augury._base.rng import Rng
 from augury.adapters.usage import distinct, usage
 from augury.augmentations import (
@@ -51,6 +52,7 @@ FEATURES: dict[str, Callable[[int], FeatureMap]] = {
 _FIT_SAMPLE = 1000
 
 
+@with_progress("ranking")
 def rank(
     x: Any,
     y: Any = None,
@@ -76,7 +78,7 @@ def rank(
     budget: float | None = None,
     effort: int | None = None,
     started: float | None = None,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Tick | bool | None = None,
     command: str = "",
 ) -> Ranking:
     """Rank augmentations by what they are expected to do for a planned training on this data.
@@ -132,7 +134,8 @@ def rank(
     started
         When the budget began to count, by `time.perf_counter`; now by default.
     progress
-        Called with (done, total, candidate) as work goes on.
+        Called with (done, total, candidate) as work goes on; True for a bar, False for none. By
+        default a notebook shows a bar.
     command
         The command that repeats this, for the report.
 
@@ -167,7 +170,7 @@ def rank(
     )  # fmt: skip
     idle = {a for a in candidates if changes_nothing(a, data, seed)}
     judged_candidates = [a for a in candidates if a not in idle]
-    scorer = SCORES[score](setting, progress or (lambda done, total, now: None))
+    scorer = SCORES[score](setting, ticking(progress))
     judged = scorer.judge_all(judged_candidates)
     base = judged.baseline
     found = dict(zip(judged_candidates, judged.candidates, strict=True))

@@ -12,6 +12,7 @@ import torch
 
 from augury._base.devices import resolve_device
 from augury._base.errors import AuguryError
+from augury._base.progress import Tick, ticking, with_progress
 from augury.augmentations import Augmentation, identity
 from augury.data import Dataset, as_dataset, describe
 from augury.forecasting.forecast import Forecast, Judgement
@@ -48,6 +49,7 @@ class Effort:
 EFFORTS = {"cpu": Effort(250, 250, 500, 6, 2), "cuda": Effort(1500, 1500, 2000, 8, 2)}
 
 
+@with_progress("searching")
 def search_policy(
     x: Any,
     y: Any = None,
@@ -63,7 +65,7 @@ def search_policy(
     name: str = "data",
     max_examples: int | None = 20_000,
     journal: str | Path | None = None,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Tick | bool | None = None,
     command: str = "",
 ) -> Policy:
     """Choose an augmentation policy for a planned training, by trials in rounds.
@@ -99,7 +101,8 @@ def search_policy(
     journal
         A file in which finished rounds are kept, so that a search that was stopped goes on.
     progress
-        Called with (done, total, round) as work goes on.
+        Called with (done, total, round) as work goes on; True for a bar, False for none. By
+        default a notebook shows a bar.
     command
         The command that repeats this, for the report.
     """
@@ -116,7 +119,7 @@ def search_policy(
     where = resolve_device(device)
     search = _Search(data, given, space, where, seed, _effort(data, given, where, budget))
     search.journal = Journal.open(journal, search.key())
-    search.progress = progress or (lambda done, total, now: None)
+    search.progress = ticking(progress)
     if len(data) < _FEW:
         return search.too_few(started, command)
     return search.run([*rivals], started, command)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from augury._base.devices import HALF_FLOATS
 from augury._base.errors import AuguryError
+from augury._base.progress import Tick, ticking, with_progress
 from augury._base.rng import Rng
 from augury.augmentations import Augmentation, parse
 from augury.data import Dataset
@@ -27,6 +28,7 @@ from augury.statistics import jackknife
 _ROWS, _VALUES = 512, 1 << 24
 
 
+@with_progress("measuring")
 def measure_invariance(
     network: nn.Module,
     x: Dataset | Tensor | np.ndarray,
@@ -37,7 +39,7 @@ def measure_invariance(
     seed: int = 0,
     batch_size: int | None = None,
     name: str = "",
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Tick | bool | None = None,
     command: str = "",
 ) -> InvarianceProfile:
     """Measure how far augmentations move the features of each layer of a network.
@@ -65,7 +67,8 @@ def measure_invariance(
     name
         Name of the network in the result; its class by default.
     progress
-        Called with (done, total, augmentation) after each batch.
+        Called with (done, total, augmentation) as work goes on; True for a bar, False for none. By
+        default a notebook shows a bar.
     command
         The command that repeats this, for the report.
 
@@ -89,15 +92,13 @@ def measure_invariance(
     most = min(_ROWS, _VALUES // math.prod(data.shape))
     batches = torch.arange(len(data)).split(batch_size or max(1, most // (n_views + 1)))
     rows: list[LayerInvariance] = []
+    tick = ticking(progress)
     with torch.no_grad():
         for k, augmentation in enumerate(chosen):
             found = {layer: Invariance() for layer in names}
             for done, index in enumerate(batches):
                 _add(network, data.batch(index), index, augmentation, n_views, seed, found)
-                if progress is not None:
-                    progress(
-                        k * len(batches) + done + 1, len(chosen) * len(batches), repr(augmentation)
-                    )
+                tick(k * len(batches) + done + 1, len(chosen) * len(batches), repr(augmentation))
             rows += [_row(layer, augmentation, found[layer]) for layer in names]
     return InvarianceProfile(
         rows=tuple(rows),

@@ -159,6 +159,23 @@ def test_each_example_of_an_iterable_is_as_likely() -> None:
     assert np.abs(hits - 100).max() < 45  # a third of 300 each, with a standard deviation of 8
 
 
+@pytest.mark.filterwarnings("ignore")  # TensorFlow's own, on import
+def test_tf_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    tf = pytest.importorskip("tensorflow", reason="has wheels for Linux on x86 in the extra dev")
+    expected = as_dataset(X, Y)
+    whole = tf.data.Dataset.from_tensor_slices((X, Y))
+    for given in (whole, whole.batch(5), whole.batch(5).prefetch(1)):
+        data = as_dataset(given)
+        assert torch.equal(data.x, expected.x)
+        assert torch.equal(data.y, expected.y)
+    named = whole.map(lambda image, label: {"image": image, "label": label})
+    assert torch.equal(as_dataset(named).x, expected.x)
+    monkeypatch.setattr(iterables, "MOST_ITEMS", 200)
+    endless = as_dataset(whole.repeat(), max_examples=30)
+    assert len(endless) == 30
+    assert "only the first 200 examples of the iterable were read" in endless.notes
+
+
 def test_batches_as_tf_data_has_them() -> None:
     class Eager:
         """As TensorFlow's tensors: an array behind ``numpy()``."""

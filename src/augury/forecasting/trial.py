@@ -55,6 +55,8 @@ class Trial:
         At most so many examples are held out to judge by.
     side
         Larger images are shrunk to this side first.
+    batch
+        Examples per step.
     """
 
     epochs: int
@@ -64,6 +66,7 @@ class Trial:
     replicas: int = 3
     held: int = 2500
     side: int = 32
+    batch: int = 64
 
     def passes(self, candidates: int) -> int:
         """Return how many examples are seen in training, over all networks."""
@@ -159,7 +162,7 @@ def run_folds(
     """
     folds = [make_fold(data, trial, seed, number) for number in numbers]
     architecture = trial.network
-    schedule = Schedule(trial.epochs, rate=RATES[architecture])
+    schedule = Schedule(trial.epochs, trial.batch, rate=RATES[architecture])
     clean = [
         replace(fold, number=fold.number + _REPLICA * (r + 1))
         for fold in folds

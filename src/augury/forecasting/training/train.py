@@ -17,10 +17,19 @@ from augury.forecasting.training.members import Fold, Schedule, run_members, tra
 
 @dataclass(frozen=True)
 class Tested:
-    """Clean test accuracy and cross-entropy of each candidate and seed: ``(candidates, seeds)``."""
+    """What networks did on clean test examples.
+
+    Attributes
+    ----------
+    accuracy, cross_entropy
+        Of each candidate and seed, ``(candidates, seeds)``.
+    right
+        Whether each example was predicted right, ``(examples, candidates, seeds)``.
+    """
 
     accuracy: Tensor
     cross_entropy: Tensor
+    right: Tensor
 
 
 def train_together(
@@ -55,8 +64,10 @@ def train_together(
     for rows in torch.arange(len(test)).split(2000):
         (out,) = run_members(net, test, [rows], [members])
         y = test.y[rows].to(device).unsqueeze(1).expand(-1, members)
-        right.append((out.argmax(-1) == y).float().sum(0))
-        entropy.append(F.cross_entropy(out.transpose(1, 2), y, reduction="none").sum(0))
-    totals = (torch.stack(parts).sum(0).cpu() / len(test) for parts in (right, entropy))
-    accuracy, cross_entropy = (total.view(seeds, -1).T for total in totals)
-    return Tested(accuracy, cross_entropy)
+        right.append(out.argmax(-1) == y)
+        entropy.append(F.cross_entropy(out.transpose(1, 2), y, reduction="none"))
+    each, losses = (
+        torch.cat(parts).cpu().unflatten(1, (seeds, -1)).transpose(1, 2)
+        for parts in (right, entropy)
+    )
+    return Tested(each.float().mean(0), losses.mean(0), each)

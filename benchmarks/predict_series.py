@@ -1,0 +1,216 @@
+"""Does a forecast for series agree with what training shows? As `predict.py`, on sets of series.
+
+    python benchmarks/predict_series.py pack FOLDER... --out SETS.npz
+    python benchmarks/predict_series.py run SETS.npz [--names A,B] [--out DIR] [--device auto]
+    python benchmarks/predict_series.py table [--results DIR]
+    python benchmarks/predict_series.py page [--results DIR] [--out docs/prediction_series.md]
+    python benchmarks/predict_series.py --quick
+
+`pack` puts sets of the UCR and UEA archives (NAME/NAME_TRAIN.ts and NAME_TEST.ts in a FOLDER, as in
+the wheels of aeon and sktime) into one file. `run` trains a network with every candidate on the
+training half of each set, several seeds, tests it on the test half, and makes the forecast from the
+training half alone. `table` judges each set by constants fitted to the other sets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from _result import environment
+from predict import Cell, judge, judged, read, table
+from scipy.stats import spearmanr
+
+from augury._base.devices import resolve_device
+from augury._base.files import write
+from augury.augmentations import default_augmentations, identity
+from augury.data import Dataset, as_dataset, load, load_new
+from augury.forecasting.forecast import Calibration, Forecast
+from augury.forecasting.training import train_together
+from augury.forecasting.trial import Trial, run_folds
+
+RESULTS = Path(__file__).parent / "results" / "predict_series"
+LONGEST = 512
+"""Longer series are averaged down to this many values, for training and forecast alike."""
+
+
+def pack(folders: list[Path], out: Path) -> None:
+    """Write all sets of labelled series of some folders to one file."""
+    arrays: dict[str, np.ndarray] = {}
+    for train in sorted(path for folder in folders for path in folder.glob("*/*_TRAIN.ts")):
+        test = train.with_name(train.name.replace("_TRAIN", "_TEST"))
+        if not test.exists() or f"{train.parent.name}/x_train" in arrays:
+            continue
+        data = load(train)
+        assert data.preparation is not None
+        real = data.classes is None
+        new = load_new(test, data.preparation, shape=data.shape, real=real)
+        if new.y is None:
+            continue
+        own = {
+            "x_train": data.x.numpy(), "y_train": data.labels(), "x_test": new.x, "y_test": new.y
+        }  # fmt: skip
+        arrays |= {f"{train.stem.removesuffix('_TRAIN')}/{name}": a for name, a in own.items()}
+    np.savez_compressed(out, **arrays)  # type: ignore[arg-type]  # arrays all
+
+
+def unpack(path: Path, name: str) -> tuple[Dataset, Dataset]:
+    """Return the training and the test half of a set, prepared as the training half is."""
+    with np.load(path) as arrays:
+        x, y, new, labels = (
+            arrays[f"{name}/{part}"] for part in ("x_train", "y_train", "x_test", "y_test")
+        )
+    x, new = shorten(x), shorten(new)
+    train = as_dataset(x, y, kind="series", name=name)
+    assert train.preparation is not None
+    test = as_dataset(new, labels, kind="series", classes=train.classes)
+    return train, replace(test, x=torch.from_numpy(train.preparation.transform(new)))
+
+
+def shorten(x: np.ndarray) -> np.ndarray:
+    """Average series down to at most `LONGEST` values."""
+    if x.shape[2] <= LONGEST:
+        return x
+    rows = torch.from_numpy(x.astype(np.float32)).unsqueeze(2)
+    size = (1, LONGEST)
+    out = torch.nn.functional.interpolate(rows, size, mode="bilinear", antialias=True)
+    return out.squeeze(2).numpy()
+
+
+def run(options: argparse.Namespace) -> list[Path]:
+    """Train and forecast every candidate on each set, and write a cell for each."""
+    device = resolve_device(options.device)
+    with np.load(options.data) as arrays:
+        names = sorted({key.split("/")[0] for key in arrays.files})
+    names = options.names.split(",") if options.names else names
+    return [_run(name, options, device) for name in names]
+
+
+def _run(name: str, options: argparse.Namespace, device: torch.device) -> Path:
+    train, test = unpack(options.data, name)
+    candidates = default_augmentations("series", train.shape)
+    if options.candidates:
+        candidates = candidates[:: max(1, len(candidates) // options.candidates)]
+    specs = [repr(a) for a in candidates]
+    started = time.perf_counter()
+    few = len(train) <= 120
+    seeds = options.seeds or (12 if few else 4)
+    truth = train_together(
+        train, test, [identity(), *candidates], architecture=options.network,
+        seeds=seeds, epochs=options.epochs, batch=16, device=device,
+    )  # fmt: skip
+    seconds = [round(time.perf_counter() - started, 1)]
+    out = Path(options.out)
+    out.mkdir(parents=True, exist_ok=True)
+    kept: dict[str, np.ndarray] = {"right": truth.right.numpy()}
+    accuracy = dict(zip(["identity", *specs], (100 * truth.accuracy).tolist(), strict=True))
+    cell: Cell = {
+        "name": name, "source": name, "examples": len(train), "tests": len(test),
+        "epochs": options.epochs, "network": options.network, "shape": list(train.shape),
+        "environment": environment(device), "accuracy": accuracy,
+    }  # fmt: skip
+    folds = options.folds or (12 if few else 4)
+    for network in options.trials.split(","):
+        started = time.perf_counter()
+        trial = Trial(
+            options.epochs, len(train) * 3 // 4, folds, network, replicas=3, side=LONGEST, batch=16
+        )
+        found = run_folds(train, candidates, trial, range(trial.folds), seed=0, device=device)
+        cell["trial"] = {**_judged(found, train, specs, trial), **asdict(trial)}
+        seconds.append(round(time.perf_counter() - started, 1))
+        for k, fold in enumerate(found):
+            for part in ("index", "losses", "right", "replicas", "half"):
+                kept[f"{network}/{k}/{part}"] = getattr(fold, part).numpy()
+        cell["seconds"] = seconds
+        write(out / f"{name}.json", json.dumps(cell, indent=1) + "\n")
+        if options.keep:
+            np.savez_compressed(out / f"{name}.npz", **kept)  # type: ignore[arg-type]  # arrays all
+        verdict = {k: round(v, 2) for k, v in judge(cell, Calibration()).items()}
+        print(
+            f"{name} {network} {seconds} {np.mean(accuracy['identity']):.1f} % {verdict}",
+            flush=True,
+        )
+    return out / f"{name}.json"
+
+
+def _judged(found: list[Any], train: Dataset, specs: list[str], trial: Trial) -> dict[str, Any]:
+    forecast = Forecast(
+        found, train.y, len(train.classes or ()), trained=trial.examples, planned=len(train)
+    )
+    moved = [forecast.shift(k) for k in range(len(forecast))]
+    return {
+        "tried": forecast.baseline.tried, "expected": forecast.baseline.expected,
+        "rate": forecast.rate,
+        "shift": {s: m for s, (m, _) in zip(specs, moved, strict=True)},
+        "error": {s: e for s, (_, e) in zip(specs, moved, strict=True)},
+    }  # fmt: skip
+
+
+def repeatable(cell: Cell) -> float:
+    """Return the rank correlation of the gains of one half of the seeds with the other's."""
+    gains = np.array([v for s, v in cell["accuracy"].items() if s != "identity"])
+    base = np.array(cell["accuracy"]["identity"])
+    halves = [(gains[:, k::2] - base[k::2]).mean(1) for k in range(2)]
+    return float(spearmanr(*halves)[0])
+
+
+def quick() -> None:
+    """Run one small set of made-up series, in a temporary directory."""
+    rng = np.random.default_rng(0)
+    y = np.arange(80) % 2
+    time_ = np.linspace(0, 6, 32)
+    x = np.sin(time_ + y[:, None] + 0.4 * rng.normal(size=(80, 1)))
+    x = (x + 0.3 * rng.normal(size=x.shape))[:, None]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "sets.npz"
+        parts = {"x_train": x[:40], "y_train": y[:40], "x_test": x[40:], "y_test": y[40:]}
+        np.savez(path, **{f"toy/{name}": a for name, a in parts.items()})  # type: ignore[arg-type]  # arrays all
+        options = argparse.Namespace(
+            data=path, names=None, epochs=5, network="fcn", trials="small", seeds=2, folds=2,
+            device="cpu", out=folder, candidates=5, keep=False,
+        )  # fmt: skip
+        cells = [json.loads(p.read_text()) for p in run(options)]
+    assert np.isfinite(cells[0]["trial"]["expected"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("command", nargs="?", choices=("pack", "run", "table", "page"))
+    parser.add_argument("data", nargs="*", type=Path)
+    parser.add_argument("--names", help="sets to run, with commas between them")
+    parser.add_argument("--epochs", type=int, default=100)
+    parser.add_argument("--network", default="fcn")
+    parser.add_argument(
+        "--trials", default="fcn", help="networks of the trial, the last one counts"
+    )
+    parser.add_argument("--seeds", type=int)
+    parser.add_argument("--folds", type=int)
+    parser.add_argument("--candidates", type=int, help="about so many of the default ones")
+    parser.add_argument("--keep", action="store_true", help="keep what each example showed")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--out")
+    parser.add_argument("--quick", action="store_true")
+    options = parser.parse_args()
+    if options.quick:
+        quick()
+    elif options.command == "pack":
+        pack(options.data, Path(options.out))
+    elif options.command == "run":
+        options.data, options.out = options.data[0], options.out or str(RESULTS)
+        run(options)
+    else:
+        print("\n".join(table(judged(options.results))))
+        for cell in read(options.results):
+            print(cell["name"], f"seeds agree {repeatable(cell):.2f}")
+
+
+if __name__ == "__main__":
+    main()

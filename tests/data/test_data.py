@@ -259,7 +259,7 @@ def test_refused_examples() -> None:
     refused("must be numbers|<U1", as_dataset, np.array([["a", "b"]] * 6), Y6)
     refused("complex", as_dataset, draw(6, 2) * 1j, Y6)
     refused("one shape", as_dataset, [[1, 2], [3]], [0, 1])
-    refused("one of image, series, vector|'video'", as_dataset, draw(6, 2), Y6, kind="video")
+    refused("one of image, sound, series, vector|'video'", as_dataset, draw(6, 2), Y6, kind="video")
     refused("labels came beside the path digits", as_dataset, "digits", Y6)
     refused("one of classification, regression|'rank'", as_dataset, draw(6, 2), Y6, task="rank")
     refused("needs numbers|'a'", as_dataset, draw(4, 2), list("abab"), task="regression")

@@ -269,7 +269,9 @@ def test_new_images_get_the_models_size_and_colours(tmp_path: Path) -> None:
 
 def test_folders_without_classes(tmp_path: Path) -> None:
     refused(
-        "has no images|expected one sub-directory of images per class|cat/1.png", load, tmp_path
+        "has no images or recordings|expected one sub-directory of images or recordings|cat/1.png",
+        load,
+        tmp_path,
     )
     Image.fromarray(X[0]).save(tmp_path / "a.png")
     refused("1 loose images without class directories|cat/1.png", load, tmp_path)

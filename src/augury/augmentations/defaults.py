@@ -22,6 +22,7 @@ _DEFAULTS = {
         "autocontrast(0.5) equalize(0.5) erasing(0.1) erasing(0.33) jpeg(60) jpeg(15) "
         "trivial_augment(1) rand_augment(2,9)"
     ),
+    "sound": "shift(0.05) shift(0.2) time_mask(0.1) frequency_mask(0.1)",
     "vector": (
         "jitter(0.05) jitter(0.1) jitter(0.2) jitter(0.5) jitter(1) "
         "feature_dropout(0.05) feature_dropout(0.1) feature_dropout(0.2) feature_dropout(0.4)"

@@ -17,9 +17,9 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="digits, mnist5k, an .npz file, a directory with one sub-directory of images per "
-        "class, IDX files (as MNIST's), CIFAR's python batches, or a CSV or Parquet table with "
-        "--label.",
+        help="digits, mnist5k, an .npz file, a directory with one sub-directory of images or "
+        "recordings per class, IDX files (as MNIST's), CIFAR's python batches, series of "
+        "the UCR archive (.ts, .tsv), or a CSV or Parquet table with --label.",
     ),
 ]
 Label = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of a table to predict.")]
@@ -28,7 +28,7 @@ Size = Annotated[
     typer.Option(min=1, metavar="PIXELS", help="Resize the images of a directory to this side."),
 ]
 Kind = Annotated[
-    Literal["image", "series", "vector"] | None,
+    Literal["image", "sound", "series", "vector"] | None,
     typer.Option(help="Kind of data, if the shape of the array is ambiguous."),
 ]
 Task = Annotated[
@@ -43,7 +43,20 @@ Group = Annotated[
         "column, or a regular expression for file names with one group, as '_(.+)_'.",
     ),
 ]
-SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip images that cannot be read.")]
+Rate = Annotated[
+    int | None,
+    typer.Option(
+        metavar="HZ",
+        help="Resample recordings to this rate (default: the most common, at most 16,000); for "
+        "waveforms in arrays, their rate.",
+    ),
+]
+Seconds = Annotated[
+    float | None, typer.Option(help="Length of the clips that recordings are cut into.")
+]
+SkipBad = Annotated[
+    bool, typer.Option("--skip-bad", help="Skip images and recordings that cannot be read.")
+]
 MaxExamples = Annotated[
     int,
     typer.Option(

@@ -78,6 +78,8 @@ def rank(
     kind: options.Kind = None,
     task: options.Task = None,
     group: options.Group = None,
+    rate: options.Rate = None,
+    seconds: options.Seconds = None,
     skip_bad: options.SkipBad = False,
     json: options.Json = None,
     report: options.Report = None,
@@ -104,7 +106,7 @@ def rank(
         candidates = [*(candidates or ()), *parts.values()]
     found = read(
         data, label=label, size=size, kind=kind, task=task, group=group, max_examples=max_examples,
-        seed=seed, skip_bad=skip_bad,
+        seed=seed, skip_bad=skip_bad, rate=rate, seconds=seconds,
     )  # fmt: skip
     if sweep:
         if parts:

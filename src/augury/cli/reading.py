@@ -18,6 +18,8 @@ def read(
     kind: str | None = None,
     task: str | None = None,
     group: str | None = None,
+    rate: int | None = None,
+    seconds: float | None = None,
     max_examples: int = 0,
 ) -> Dataset:
     """Read DATA as the options say; see `augury.load`. With 0 for `max_examples`, all of it."""
@@ -32,8 +34,10 @@ def read(
             kind=kind,
             task=task,
             group=group,
+            rate=rate,
+            seconds=seconds,
             max_examples=max_examples or None,
             seed=seed,
             skip_bad=skip_bad,
-            progress=lambda done, total: tick(done, total, "images"),
+            progress=lambda done, total: tick(done, total, "files"),
         )

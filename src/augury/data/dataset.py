@@ -21,8 +21,9 @@ class Dataset:
     Attributes
     ----------
     x
-        ``(N, *shape)``: images as channels × height × width, series as channels × length,
-        vectors as d values. Bytes (uint8) stand for pixels in [0, 1] and are kept as bytes.
+        ``(N, *shape)``: images as channels × height × width, series as channels × length, sound
+        as one channel × samples, vectors as d values. Bytes (uint8) stand for pixels in [0, 1] and
+        are kept as bytes.
     y
         ``(N,)`` class numbers (int64), or real targets (float64) of mean 0.
     classes
@@ -56,8 +57,15 @@ class Dataset:
 
     @property
     def kind(self) -> str:
-        """``"image"``, ``"series"`` or ``"vector"``."""
+        """``"image"``, ``"sound"``, ``"series"`` or ``"vector"``."""
+        if self.rate is not None:
+            return "sound"
         return {4: "image", 3: "series", 2: "vector"}[self.x.dim()]
+
+    @property
+    def rate(self) -> int | None:
+        """Samples a second, where the examples are sound."""
+        return None if self.preparation is None else self.preparation.rate
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -35,6 +35,7 @@ def describe(data: Dataset, *, seen: int | None = None) -> dict[str, Any]:
         "task": "regression" if data.classes is None else "classification",
         "examples": len(data),
         "shape": list(data.shape),
+        **({} if data.rate is None else {"rate": data.rate}),
         "classes": None if data.classes is None else list(data.classes),
         "counts": None if data.classes is None else _counts(data),
         "notes": list(data.notes),

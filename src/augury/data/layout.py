@@ -11,7 +11,7 @@ from torch import Tensor
 from augury._base.errors import AuguryError
 from augury._base.text import cause
 
-KINDS = ("image", "series", "vector")
+KINDS = ("image", "sound", "series", "vector")
 _CHANNELS = (1, 3, 4)
 _LEAST_SIDE = 6
 
@@ -57,6 +57,8 @@ def arrange(x: np.ndarray, kind: str | None) -> tuple[np.ndarray, list[str]]:
         if x.ndim == 2:
             return x, []
         return x.reshape(len(x), -1), [f"examples of shape {_sides(x)} were taken as vectors"]
+    if kind == "sound":
+        return _sound(x)
     if x.ndim == 4:
         if kind == "series":
             raise AuguryError(
@@ -80,6 +82,18 @@ def _three(x: np.ndarray, kind: str | None) -> tuple[np.ndarray, list[str]]:
     if is_image:
         return x[:, None], [f"examples of {_sides(x)} were taken as grey images"]
     return x, [f"examples of {_sides(x)} were taken as series, channels × length"]
+
+
+def _sound(x: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    if x.ndim == 4:
+        raise AuguryError(
+            f"sound has 2 or 3 dimensions (N × channels × samples), not 4 (shape {x.shape})"
+        )
+    if x.ndim == 2:
+        return x[:, None, :], []
+    if x.shape[1] == 1:
+        return x, []
+    return x.mean(axis=1, keepdims=True), [f"{x.shape[1]} channels were averaged to one"]
 
 
 def _images(x: np.ndarray) -> tuple[np.ndarray, list[str]]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from augury._base.errors import AuguryError
 from augury._base.text import flat
+from augury.data.clips import check_clip
 from augury.data.dataset import Dataset
 from augury.data.gaps import fill_gaps
 from augury.data.groups import name_groups, number_groups
@@ -37,6 +38,8 @@ def load(
     skip_bad: bool = False,
     progress: Progress | None = None,
     group: str | None = None,
+    rate: int | None = None,
+    seconds: float | None = None,
 ) -> Dataset:
     """Read a dataset from an embedded name or a path; only the training part if it has several.
 
@@ -44,17 +47,18 @@ def load(
     ----------
     source
         One of `EMBEDDED`'s names (write ``./digits`` for a directory of that name); or the path
-        of a directory with one sub-directory of images per class, of a zip or tar archive of one,
-        of an ``.npz`` file, of an ``.npy`` file with its labels beside it, of an IDX file or a
-        directory with MNIST's, of a directory with CIFAR's Python batches, of series of the UCR
-        archive (``.ts``, ``.tsv``), or of a table, which may list the files of images.
+        of a directory with one sub-directory of images or recordings per class, of a zip or tar
+        archive of one, of an ``.npz`` file, of an ``.npy`` file with its labels beside it, of an
+        IDX file or a directory with MNIST's, of a directory with CIFAR's Python batches, of
+        series of the UCR archive (``.ts``, ``.tsv``), or of a table, which may list files of
+        images or recordings.
     label
         The column of a table to predict.
     size
         Height and width for images, or one number for both; by default as they are or, if they
         are of several sizes, their median side, at most 64.
     kind
-        ``"image"``, ``"series"`` or ``"vector"``, where the shape leaves a doubt.
+        ``"image"``, ``"sound"``, ``"series"`` or ``"vector"``, where the shape leaves a doubt.
     task
         ``"classification"`` or ``"regression"``; by default whole numbers and words are classes.
     max_examples
@@ -62,13 +66,19 @@ def load(
     seed
         Decides which are kept.
     skip_bad
-        Leave out images that cannot be read, with a note, instead of raising.
+        Leave out images and recordings that cannot be read, with a note, instead of raising.
     progress
         Called with (done, total) while images are decoded.
     group
         Which examples belong together, so that they are never on both sides of a split: a column
         of a table, an array of an ``.npz`` file, or a regular expression for the names of files
         with one group, as ``"_(.+)_"``.
+    rate
+        Samples a second that recordings are resampled to: by default the most common rate, at
+        most 16,000. Waveforms in arrays are taken to have this rate.
+    seconds
+        The length of clips; by default 95 % of recordings fit whole, and at most 5. Shorter ones
+        are padded with silence, longer ones give several clips.
 
     Examples
     --------
@@ -81,7 +91,11 @@ def load(
             f"augury.load takes a name or a path, not {type(source).__name__}; "
             "for data in memory use augury.as_dataset"
         )
-    request = Request(label, sides(size), task, max_examples, seed, skip_bad, progress, group=group)
+    check_clip(rate, seconds)
+    request = Request(
+        label, sides(size), task, max_examples, seed, skip_bad, progress,
+        group=group, rate=rate, seconds=seconds,
+    )  # fmt: skip
     with reading(source):
         name, found = read_path(source, request)
         return prepare(found, request, name=name, kind=kind)
@@ -101,6 +115,8 @@ def as_dataset(
     seed: int = 0,
     groups: Any = None,
     group: str | None = None,
+    rate: int | None = None,
+    seconds: float | None = None,
 ) -> Dataset:
     """Bring examples and labels to one checked layout; its notes say what was done.
 
@@ -121,7 +137,7 @@ def as_dataset(
     label
         The column of a frame, or the entry of a dataset's examples, that is the label.
     kind
-        ``"image"``, ``"series"`` or ``"vector"``, where the shape leaves a doubt.
+        ``"image"``, ``"sound"``, ``"series"`` or ``"vector"``, where the shape leaves a doubt.
     task
         ``"classification"`` or ``"regression"``; by default whole numbers and words are classes.
     classes
@@ -139,6 +155,10 @@ def as_dataset(
         of one group are never on both sides of a split.
     group
         The same by name, as for `load`: a frame's column, or what a path takes.
+    rate
+        Samples a second of sound, N × samples; for a path see `load`.
+    seconds
+        The length of clips of a path's recordings; see `load`.
 
     Examples
     --------
@@ -161,8 +181,10 @@ def as_dataset(
             )
         path = x if isinstance(x, str) else Path(x)
         shared: Any = {"kind": kind, "task": task, "max_examples": max_examples, "seed": seed}
+        shared |= {"rate": rate, "seconds": seconds}
         return load(path, label=label, size=size, group=group, **shared)
-    request = Request(label, sides(size), task, max_examples, seed, group=group)
+    check_clip(rate, seconds)
+    request = Request(label, sides(size), task, max_examples, seed, group=group, rate=rate)
     source = read_object(x, y, request, classes)
     if groups is not None:
         chosen = source.index
@@ -173,7 +195,8 @@ def as_dataset(
 
 def prepare(source: Source, request: Request, *, name: str, kind: str | None = None) -> Dataset:
     """Check what a reader returned, fit its preparation and apply it."""
-    x, notes = arrange(source.x, kind or source.kind)
+    kind, rate = _kind(source, request, kind)
+    x, notes = arrange(source.x, kind)
     if x.ndim == 3:
         x, filled = fill_gaps(x)
         notes += filled
@@ -189,7 +212,7 @@ def prepare(source: Source, request: Request, *, name: str, kind: str | None = N
     total = max(len(x), source.total)
     if kept is not None:
         x, groups = x[kept], None if groups is None else groups[kept]
-    fitted = Preparation.fit(x, low, high, labels)
+    fitted = Preparation.fit(x, low, high, labels, rate)
     fitted = replace(fitted, columns=source.columns, label=source.label)
     notes = [*source.notes, *notes, *fitted.notes()]
     if labels.classes is None:
@@ -203,6 +226,19 @@ def prepare(source: Source, request: Request, *, name: str, kind: str | None = N
         notes.append(f"examples belong to {count:,} groups, none of which is ever split")
     found = to_tensor(fitted.apply(x))
     return Dataset(found, y, labels.classes, name, tuple(notes), fitted, total, numbered)
+
+
+def _kind(source: Source, request: Request, kind: str | None) -> tuple[str | None, int | None]:
+    """Return the kind of data where it is known, and the sample rate of sound."""
+    kind = kind or source.kind
+    rate = source.rate or request.rate
+    if kind is None and rate is not None:
+        kind = "sound"
+    if kind == "sound" and rate is None:
+        raise AuguryError("sound needs its sample rate: give --rate (rate= in Python)")
+    if kind != "sound" and rate is not None:
+        raise AuguryError(f"a sample rate is for sound, and this is {kind} data; leave it out")
+    return kind, rate
 
 
 def _groups(source: Source, request: Request, n: int) -> np.ndarray | None:

@@ -19,7 +19,7 @@ from augury.data.scaling import moments, scale_pixels, span, standardise
 PIXELS = ("bytes", "binary", "unit", "span")
 """Pixels as bytes; 0 and 1 as black and white; values in [0, 1]; others, scaled by their span."""
 
-_SIDES = {"image": 3, "series": 2, "vector": 1}
+_SIDES = {"image": 3, "sound": 2, "series": 2, "vector": 1}
 _MOST_COLUMNS = 1_000_000
 
 
@@ -30,7 +30,7 @@ class Preparation:
     Attributes
     ----------
     kind
-        ``"image"``, ``"series"`` or ``"vector"``.
+        ``"image"``, ``"sound"``, ``"series"`` or ``"vector"``.
     shape
         The shape of one prepared example.
     classes
@@ -42,11 +42,13 @@ class Preparation:
     span
         The values that became 0 and 1, where `pixels` is ``"span"``.
     mean, deviation
-        For vectors and series: of each column or channel.
+        For vectors, series and sound: of each column or channel.
     columns
         For a table: each feature's column, and the word that a one-hot feature stands for.
     label
         For a table: the column of the labels.
+    rate
+        For sound: samples a second.
 
     Examples
     --------
@@ -68,9 +70,12 @@ class Preparation:
     deviation: tuple[float, ...] = ()
     columns: tuple[tuple[str, str | None], ...] = ()
     label: str | None = None
+    rate: int | None = None
 
     @classmethod
-    def fit(cls, x: np.ndarray, low: float, high: float, labels: Labels) -> Preparation:
+    def fit(
+        cls, x: np.ndarray, low: float, high: float, labels: Labels, rate: int | None = None
+    ) -> Preparation:
         """Find out what must be done to examples in their final layout.
 
         Parameters
@@ -81,12 +86,15 @@ class Preparation:
             The span of all values: of those of `x`, and of those that were not chosen.
         labels
             Of these examples.
+        rate
+            Samples a second, where they are sound.
         """
         found = cls(
-            {4: "image", 3: "series", 2: "vector"}[x.ndim],
+            {4: "image", 3: "series" if rate is None else "sound", 2: "vector"}[x.ndim],
             tuple(x.shape[1:]),
             labels.classes,
             0.0 if labels.classes is not None else float(labels.y.mean()),
+            rate=rate,
         )
         if x.ndim < 4:
             mean, deviation = moments(x)
@@ -106,6 +114,8 @@ class Preparation:
             return [f"pixels from {self.span[0]:g} to {self.span[1]:g} were scaled to [0, 1]"]
         if self.kind == "image":
             return []
+        if self.kind == "sound":
+            return ["recordings were scaled by one factor to a mean square of 1 over all of them"]
         what = "column" if self.kind == "vector" else "channel"
         note = f"each {what} was standardised to mean 0 and variance 1"
         constant = self.deviation.count(0.0)
@@ -127,7 +137,8 @@ class Preparation:
         x
             Anything array-like.
         kind
-            ``"image"``, ``"series"`` or ``"vector"``; by default that of the examples before.
+            ``"image"``, ``"sound"``, ``"series"`` or ``"vector"``; by default that of the
+            examples before.
 
         Returns
         -------
@@ -210,9 +221,12 @@ class Preparation:
             classes = _tuple(values, "classes", lambda v: isinstance(v, str))
             _need(len(set(classes)) == len(classes) >= 2, "its classes are not two or more")
         label, centre = values.get("label"), values.get("centre", 0.0)
+        rate = values.get("rate")
+        _need((kind == "sound") == (rate is not None), "its kind and its sample rate disagree")
+        _need(rate is None or (type(rate) is int and 0 < rate < 2**31), "its rate is no number")
         _need(label is None or isinstance(label, str), "its label is not text")
         _need(_is_finite(centre), "its centre is not a number")
-        found = cls(kind, shape, classes, float(centre), label=label)
+        found = cls(kind, shape, classes, float(centre), label=label, rate=rate)
         if kind == "image":
             pixels, ends = values.get("pixels"), values.get("span")
             _need(pixels in PIXELS, f"its pixels are {pixels!r}")

@@ -32,8 +32,8 @@ class Source:
     classes
         Names of the classes 0, 1, …, where the data has them.
     kind, task
-        ``"image"``, ``"series"`` or ``"vector"``, and ``"classification"`` or ``"regression"``,
-        where the reader knows.
+        ``"image"``, ``"sound"``, ``"series"`` or ``"vector"``, and ``"classification"`` or
+        ``"regression"``, where the reader knows.
     notes
         What was done or left out, one sentence each.
     columns
@@ -46,6 +46,8 @@ class Source:
         How many examples there were, where the reader has chosen some of them.
     groups
         What each example belongs to, such as a speaker, where that was asked for.
+    rate
+        The samples of a second of sound.
     """
 
     x: np.ndarray
@@ -59,6 +61,7 @@ class Source:
     index: np.ndarray | None = None
     total: int = 0
     groups: Any = None
+    rate: int | None = None
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,8 @@ class Request:
     group
         What says which examples belong together: a column, an array's name, or a regular
         expression with one group for the names of files.
+    rate, seconds
+        The sample rate and the length that clips of sound get.
     """
 
     label: str | None = None
@@ -99,6 +104,8 @@ class Request:
     like: Preparation | None = None
     new: bool = False
     group: str | None = None
+    rate: int | None = None
+    seconds: float | None = None
 
 
 @contextmanager

@@ -74,6 +74,7 @@ def rank(
     name: str = "data",
     groups: Any = None,
     group: str | None = None,
+    rate: int | None = None,
     batch_size: int | None = None,
     budget: float | None = None,
     effort: int | None = None,
@@ -116,7 +117,8 @@ def rank(
     label
         The column of a frame to predict.
     kind
-        ``"image"``, ``"series"`` or ``"vector"`` where the shape of `x` is ambiguous.
+        ``"image"``, ``"sound"``, ``"series"`` or ``"vector"`` where the shape of `x` is
+        ambiguous.
     task
         ``"classification"`` or ``"regression"``; by default whole numbers and words are classes.
     name
@@ -124,6 +126,8 @@ def rank(
     groups, group
         What each example belongs to, such as a speaker, or the column that says it: see
         `augury.as_dataset`. A group is never on both sides of a split.
+    rate
+        Samples a second of sound; recordings of a path are resampled to it.
     batch_size
         Examples at a time for a closed-form score; does not change the result.
     budget
@@ -154,6 +158,7 @@ def rank(
     given = plan or (TrainingPlan() if epochs is None else TrainingPlan(epochs=epochs))
     read: Any = {
         "label": label, "kind": kind, "task": task, "name": name, "groups": groups, "group": group,
+        "rate": rate,
     }  # fmt: skip
     data = as_dataset(x, y, **read, max_examples=max_examples, seed=seed).distinct()
     candidates = _candidates(augmentations, data)

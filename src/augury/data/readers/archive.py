@@ -1,4 +1,4 @@
-"""A zip or tar archive of a directory of images: its images are unpacked, then read."""
+"""A zip or tar archive of a directory of images or recordings: unpacked, then read."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from augury._base.text import cause, flat
 from augury.data.limits import MOST_BYTES
 from augury.data.readers.folder import read_folder
 from augury.data.readers.images import EXTENSIONS
+from augury.data.readers.recordings import SOUNDS
 from augury.data.source import Request, Source
 
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
@@ -30,7 +31,7 @@ def is_archive(path: Path) -> bool:
 
 
 def read_archive(path: Path, request: Request) -> Source:
-    """Unpack the images of an archive into a temporary directory and read that.
+    """Unpack the images and recordings of an archive into a temporary directory and read that.
 
     Nothing is written outside of it: a name with ``..``, an absolute one, or a link raises.
     """
@@ -46,13 +47,13 @@ def read_archive(path: Path, request: Request) -> Source:
             ) from error
         found = read_folder(_inner(root), request, shown=str(path))
     if others:
-        note = f"{sum(others.values()):,} files of the archive are not images and were not read"
+        note = f"{sum(others.values()):,} files of the archive are of other kinds and were not read"
         found = replace(found, notes=(*found.notes, note))
     return found
 
 
 def _unpack(path: Path, root: Path) -> Counter[str]:
-    """Write the images below `root`; return how many other files there are, by suffix."""
+    """Write images and recordings below `root`; return how many others there are, by suffix."""
     others: Counter[str] = Counter()
     room = MOST_BYTES
     members = _zip(path) if path.suffix.lower() == ".zip" else _tar(path)
@@ -63,7 +64,7 @@ def _unpack(path: Path, root: Path) -> Counter[str]:
         suffix = os.path.splitext(name)[1].lower()
         if not parts or any(part.startswith((".", "__MACOSX")) for part in parts):
             continue
-        if suffix not in EXTENSIONS:
+        if suffix not in (*EXTENSIONS, *SOUNDS):
             others[suffix] += 1
             continue
         target = root.joinpath(*parts)

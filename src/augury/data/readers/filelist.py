@@ -1,4 +1,4 @@
-"""A table that lists the files of images, with a label for each."""
+"""A table that lists files of images or recordings, with a label for each."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from augury._base.text import flat, listed
 from augury.data.readers.columns import column_of
 from augury.data.readers.folder import read_images
 from augury.data.readers.images import EXTENSIONS
+from augury.data.readers.recordings import SOUNDS
+from augury.data.readers.sounds import read_sounds
 from augury.data.source import Request, Source
 
 if TYPE_CHECKING:
@@ -20,24 +22,27 @@ if TYPE_CHECKING:
 
 
 def find_files_column(frame: pd.DataFrame, label: str | None) -> str | None:
-    """Return the column, other than the label, whose words all end as image files do."""
+    """Return the column, other than the label, whose words all end as files of one kind do."""
     for name in frame.columns:
         if str(name) == label:
             continue
         values = frame[name]
-        if values.ndim == 1 and len(values) and all(_is_image(value) for value in values):
+        if values.ndim == 1 and len(values) and _kind_of(values.tolist()) is not None:
             return str(name)
     return None
 
 
-def _is_image(value: object) -> bool:
-    return isinstance(value, str) and os.path.splitext(value)[1].lower() in EXTENSIONS
+def _kind_of(names: list[object]) -> str | None:
+    """Return what all the files of a list hold, by their names; None if that differs."""
+    found = {os.path.splitext(name)[1].lower() if isinstance(name, str) else "" for name in names}
+    kinds = {"image": EXTENSIONS, "recording": SOUNDS}
+    return next((kind for kind, known in kinds.items() if found <= set(known)), None)
 
 
 def read_list(
     frame: pd.DataFrame, files: str, label: str | None, request: Request, path: Path
 ) -> Source:
-    """Read the images that a column names, in the table's directory or in one of its own."""
+    """Read what a column names, in the table's directory or in one inside it."""
     names = [str(value) for value in column_of(frame, files, str(path))]
     root = _root(path.parent, names[0])
     paths = [root / name for name in names]
@@ -50,12 +55,14 @@ def read_list(
     group = request.group if request.group in frame.columns else None
     used = (files, label, group)
     others = [str(column) for column in frame.columns if str(column) not in used]
-    notes = [f"the images that the column {flat(files)} lists were read"]
+    noun = _kind_of(list(names)) or "image"
+    notes = [f"the {noun}s that the column {flat(files)} lists were read"]
     if others:
         notes.append(f"other columns were not used: {listed(others)}")
     y = None if label is None else np.asarray(column_of(frame, label, str(path)), dtype=object)
     groups = None if group is None else np.asarray(column_of(frame, group, str(path)), object)
-    return read_images(root, paths, y, None, request, notes, str(path), groups)
+    read = read_sounds if noun == "recording" else read_images
+    return read(root, paths, y, None, request, notes, str(path), groups)
 
 
 def _root(beside: Path, first: str) -> Path:

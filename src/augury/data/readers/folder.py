@@ -1,4 +1,4 @@
-"""A directory with one sub-directory of images per class."""
+"""A directory with one sub-directory of images or recordings per class."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from augury._base.text import flat, listed
 from augury.data.groups import match_groups
 from augury.data.labels import Labels
 from augury.data.limits import check_bytes
-from augury.data.readers.images import Header, Unreadable, decode, read_header
-from augury.data.readers.tree import find_images
+from augury.data.readers.bad import BadFiles, Unreadable, relative
+from augury.data.readers.images import Header, decode, read_header
+from augury.data.readers.sounds import read_sounds
+from augury.data.readers.tree import find_files
 from augury.data.sampling import select
 from augury.data.sizes import default_side
 from augury.data.source import Request, Source
@@ -25,7 +27,9 @@ _LARGE = 2 << 30  # bytes of pixels past which images of one size are made small
 
 
 def read_folder(path: Path, request: Request, shown: str | None = None) -> Source:
-    """Read images, each of the class that its sub-directory names; new ones may be loose.
+    """Read images or recordings, each of the class that its sub-directory names.
+
+    New ones may be loose. Where there are both, those that are more are read.
 
     Parameters
     ----------
@@ -36,9 +40,15 @@ def read_folder(path: Path, request: Request, shown: str | None = None) -> Sourc
     shown
         What to call the directory in messages, where that is not its path.
     """
-    tree = find_images(path, shown or str(path), new=request.new)
+    tree = find_files(path, shown or str(path), new=request.new)
     y = None if tree.names is None else np.array(tree.y)
-    return read_images(path, tree.files, y, tree.names, request, tree.notes, shown or str(path))
+    if tree.media.noun == "recording":
+        if request.size is not None:
+            raise AuguryError(f"a size is for images, and {flat(path)} holds recordings; drop it")
+        read = read_sounds
+    else:
+        read = read_images
+    return read(path, tree.files, y, tree.names, request, tree.notes, shown or str(path))
 
 
 def read_images(
@@ -67,7 +77,7 @@ def read_images(
         if kept is not None:
             files = [files[i] for i in kept]
             groups = None if groups is None else groups[kept]
-    bad = _Bad(root, shown, request.skip_bad)
+    bad = BadFiles(root, shown, request.skip_bad, "image")
 
     headers: dict[int, Header] = {}
     for i, file in enumerate(files):
@@ -96,18 +106,13 @@ def read_images(
     return Source(pixels, labels, classes, "image", notes=tuple(notes), total=total, groups=groups)
 
 
-def relative(file: Path, root: Path) -> str:
-    """Return a file's path below a directory, with forward slashes."""
-    return (file.relative_to(root) if file.is_relative_to(root) else file).as_posix()
-
-
 def _decode(
     files: Sequence[Path],
     rows: list[int],
     grey: bool,
     size: tuple[int, int],
     request: Request,
-    bad: _Bad,
+    bad: BadFiles,
     shown: str,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Decode images into one array; also return which rows could be."""
@@ -137,29 +142,6 @@ def _decode(
     if not good.any():
         raise AuguryError(f"none of the {len(rows):,} images in {flat(shown)} can be read")
     return (pixels if good.all() else pixels[good]), good
-
-
-class _Bad:
-    """Images that cannot be read: the first one raises, unless they are skipped."""
-
-    def __init__(self, root: Path, shown: str, skip: bool) -> None:
-        self.root, self.shown, self.skip = root, shown, skip
-        self.names: list[str] = []
-
-    def add(self, file: Path, error: Unreadable) -> None:
-        name = flat(relative(file, self.root))
-        if not self.skip:
-            raise AuguryError(
-                f"cannot read the image {name} in {flat(self.shown)}: {error}; repair or remove "
-                "it, or go on without such images by --skip-bad (skip_bad=True in Python)"
-            )
-        self.names.append(name)
-
-    def notes(self) -> list[str]:
-        if not self.names:
-            return []
-        some = f"{len(self.names):,} image{'s' if len(self.names) > 1 else ''}"
-        return [f"{some} could not be read and left out: {listed(self.names, 5)}"]
 
 
 def _common_size(

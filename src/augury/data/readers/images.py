@@ -15,6 +15,7 @@ from PIL import Image
 
 from augury._base.text import cause
 from augury.data.limits import MOST_PIXELS
+from augury.data.readers.bad import Unreadable
 from augury.data.readers.pictures import ALPHA_MODES, is_grey, to_pixels
 
 EXTENSIONS = (
@@ -45,10 +46,6 @@ class Header:
     alpha: bool
     deep: bool
     """More than 8 bits a pixel and channel."""
-
-
-class Unreadable(Exception):
-    """An image that cannot be used; the message says why in a few words."""
 
 
 def read_header(path: Path) -> Header:

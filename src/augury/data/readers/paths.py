@@ -19,9 +19,9 @@ from augury.data.readers.ucr import find_series, is_ucr_text, read_ts, read_ucr_
 from augury.data.source import Request, Source
 
 _FORMATS = (
-    "a directory with one sub-directory of images per class or a zip or tar archive of one, an "
-    ".npz or .npy file, IDX files, CIFAR's Python batches, series of the UCR archive (.ts, .tsv), "
-    "or a table (.csv, .tsv, .parquet)"
+    "a directory with one sub-directory of images or recordings per class or a zip or tar archive "
+    "of one, an .npz or .npy file, IDX files, CIFAR's Python batches, series of the UCR archive "
+    "(.ts, .tsv), or a table (.csv, .tsv, .parquet)"
 )
 
 

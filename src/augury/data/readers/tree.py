@@ -1,15 +1,16 @@
-"""Images in a directory: which files there are, of which class, and what is not read."""
+"""Files in a directory: which there are, of which class, and what is not read."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from augury._base.errors import AuguryError
 from augury._base.text import flat, listed
 from augury.data.readers.images import EXTENSIONS
+from augury.data.readers.recordings import SOUNDS
 
 _TRAIN = ("train", "training")
 _TEST = ("test", "testing", "val", "valid", "validation")
@@ -17,68 +18,98 @@ _IGNORED = ("thumbs.db", "desktop.ini", "__macosx")  # what Windows and macOS le
 
 
 @dataclass(frozen=True)
+class Media:
+    """What files hold, the names that they end in, and one as an example."""
+
+    noun: str
+    extensions: tuple[str, ...]
+    example: str
+
+
+IMAGES = Media("image", EXTENSIONS, "cat/1.png")
+RECORDINGS = Media("recording", SOUNDS, "yes/1.wav")
+
+
+@dataclass(frozen=True)
 class Tree:
-    """Images in the order of their classes, with class numbers; `names` is None for loose ones."""
+    """Files in the order of their classes, with class numbers; `names` is None for loose ones."""
 
     files: list[Path]
     y: list[int]
     names: list[str] | None
     notes: list[str]
+    media: Media
 
 
 @dataclass
 class _Found:
     """What lies in one directory and below it."""
 
-    images: list[Path] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
     deeper: int = 0
     others: Counter[str] = field(default_factory=Counter)
 
 
-def find_images(path: Path, shown: str, *, new: bool = False) -> Tree:
-    """List the images of each class; those in deeper directories belong to the top one's class.
+def find_files(path: Path, shown: str, *, new: bool = False) -> Tree:
+    """List the images of each class, or the recordings where there are more of them.
 
-    A directory with ``train`` beside ``val`` or ``test`` is read there, and `new` images from
-    ``test`` or ``val``. Loose images have no class, which only new ones need not have.
+    Those in deeper directories belong to the top one's class. A directory with ``train`` beside
+    ``val`` or ``test`` is read there, and `new` files from ``test`` or ``val``. Loose files have
+    no class, which only new ones need not have.
     """
-    folders = _folders(path)
-    part = _part(path, folders, new)
+    counts = _suffixes(path)
+    images, sounds = (sum(counts[e] for e in m.extensions) for m in (IMAGES, RECORDINGS))
+    return _find(path, shown, RECORDINGS if sounds > images else IMAGES, new)
+
+
+def _find(path: Path, shown: str, media: Media, new: bool) -> Tree:
+    folders, nouns = _folders(path), f"{media.noun}s"
+    part = _part(path, folders, media, new)
     if part is not None:
-        tree = find_images(path / part, f"{shown}/{part}", new=new)
+        tree = _find(path / part, f"{shown}/{part}", media, new)
         others = [folder for folder in folders if folder != part]
         note = f"{part}/ was read" + (f", and {listed(others)} not" if others else "")
-        return Tree(tree.files, tree.y, tree.names, [note, *tree.notes])
-    loose = _search(path, deep=False)
-    found = {folder: _search(path / folder) for folder in folders}
-    names = [folder for folder in folders if found[folder].images]
+        return replace(tree, notes=[note, *tree.notes])
+    loose = _search(path, media, deep=False)
+    found = {folder: _search(path / folder, media) for folder in folders}
+    names = [folder for folder in folders if found[folder].files]
     if not names:
-        if loose.images and new:
-            return Tree(loose.images, [], None, _unread(loose.others))
-        raise _nothing(path, shown, loose, folders, found)
-    if {"images", "labels"} <= set(folders):
+        if loose.files and new:
+            return Tree(loose.files, [], None, _unread(loose.others), media)
+        raise _nothing(path, shown, media, loose, folders, found)
+    if media is IMAGES and {"images", "labels"} <= set(folders):
         raise AuguryError(
             f"{flat(shown)} has images/ and labels/, as data for object detection has; expected "
             f"one sub-directory per class, as {flat(path / 'cat' / '1.png')}"
         )
     notes = []
-    if loose.images:
-        notes.append(f"{len(loose.images):,} images outside of the class directories were left out")
+    if loose.files:
+        notes.append(f"{len(loose.files):,} {nouns} outside of the class directories were left out")
     if len(names) < len(folders):
-        empty = [folder for folder in folders if not found[folder].images]
-        notes.append(f"directories without images were left out: {listed(empty, 5)}")
+        empty = [folder for folder in folders if not found[folder].files]
+        notes.append(f"directories without {nouns} were left out: {listed(empty, 5)}")
     deeper = sum(found[name].deeper for name in names)
-    files = [file for name in names for file in found[name].images]
+    files = [file for name in names for file in found[name].files]
     if deeper:
         notes.append(
-            f"{deeper:,} of {len(files):,} images lie in deeper directories, and were given the "
+            f"{deeper:,} of {len(files):,} {nouns} lie in deeper directories, and were given the "
             "class of the top one"
         )
     notes += _unread(sum((part.others for part in found.values()), loose.others))
-    y = [k for k, name in enumerate(names) for _ in found[name].images]
-    return Tree(files, y, names, notes)
+    y = [k for k, name in enumerate(names) for _ in found[name].files]
+    return Tree(files, y, names, notes, media)
 
 
-def _part(path: Path, folders: list[str], new: bool) -> str | None:
+def _suffixes(path: Path) -> Counter[str]:
+    """Count the files below a directory by what their names end in."""
+    counts: Counter[str] = Counter()
+    for _, folders, files in os.walk(path):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        counts.update(os.path.splitext(name)[1].lower() for name in files)
+    return counts
+
+
+def _part(path: Path, folders: list[str], media: Media, new: bool) -> str | None:
     """Return the sub-directory of a train/val/test layout that is to be read, if it is one."""
     lower = {folder.lower(): folder for folder in folders}
     if not any(name in lower for name in _TRAIN) or not set(lower) <= {*_TRAIN, *_TEST}:
@@ -86,11 +117,11 @@ def _part(path: Path, folders: list[str], new: bool) -> str | None:
     wanted = (*_TEST, *_TRAIN) if new else _TRAIN
     part = next(lower[name] for name in wanted if name in lower)
     inside = path / part
-    return part if any(_search(inside / f).images for f in _folders(inside)) else None
+    return part if any(_search(inside / f, media).files for f in _folders(inside)) else None
 
 
-def _search(folder: Path, *, deep: bool = True) -> _Found:
-    """Find the images below a directory, sorted by their paths; links are followed once."""
+def _search(folder: Path, media: Media, *, deep: bool = True) -> _Found:
+    """Find the files of a kind below a directory, sorted by path; links are followed once."""
     found = _Found()
     seen: set[str] = set()
     waiting = [folder]
@@ -108,17 +139,17 @@ def _search(folder: Path, *, deep: bool = True) -> _Found:
                     waiting += [here / entry.name] if deep else []
                 elif entry.is_file() or entry.is_symlink():
                     suffix = os.path.splitext(entry.name)[1].lower()
-                    if suffix in EXTENSIONS and entry.is_file():
-                        found.images.append(here / entry.name)
+                    if suffix in media.extensions and entry.is_file():
+                        found.files.append(here / entry.name)
                         found.deeper += here != folder
                     else:
                         found.others[suffix or "without suffix"] += 1
-    found.images.sort(key=lambda file: file.parts)
+    found.files.sort(key=lambda file: file.parts)
     return found
 
 
 def _unread(others: Counter[str]) -> list[str]:
-    """Say how many files are no images that can be read, by their suffixes."""
+    """Say how many files are of another kind, by their suffixes."""
     if not others:
         return []
     total = sum(others.values())
@@ -140,20 +171,27 @@ def _folders(folder: Path) -> list[str]:
 
 
 def _nothing(
-    path: Path, shown: str, loose: _Found, folders: list[str], found: dict[str, _Found]
+    path: Path,
+    shown: str,
+    media: Media,
+    loose: _Found,
+    folders: list[str],
+    found: dict[str, _Found],
 ) -> AuguryError:
-    """Say that no image has a class."""
-    expected = f"expected one sub-directory of images per class, as {flat(path / 'cat' / '1.png')}"
+    """Say that no file has a class."""
+    nouns = "images or recordings" if media is IMAGES and not loose.files else f"{media.noun}s"
+    example = flat(path / media.example)
+    expected = f"expected one sub-directory of {nouns} per class, as {example}"
     others = _unread(sum((part.others for part in found.values()), loose.others))
     said = f" ({others[0]})" if others else ""
-    if loose.images:
+    if loose.files:
         return AuguryError(
-            f"{flat(shown)} holds {len(loose.images):,} loose images without class directories; "
+            f"{flat(shown)} holds {len(loose.files):,} loose {nouns} without class directories; "
             f"{expected}"
         )
     if not folders:
-        return AuguryError(f"the directory {flat(shown)} has no images{said}; {expected}")
-    read = " ".join(EXTENSIONS)
+        return AuguryError(f"the directory {flat(shown)} has no {nouns}{said}; {expected}")
+    read = " ".join((*EXTENSIONS, *SOUNDS))
     return AuguryError(
-        f"the directories in {flat(shown)} have no images ({read}){said}; {expected}"
+        f"the directories in {flat(shown)} have no {nouns} ({read}){said}; {expected}"
     )

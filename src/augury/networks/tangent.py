@@ -20,13 +20,14 @@ from augury._base.errors import AuguryError
 from augury._base.rng import Rng
 from augury.augmentations import Augmentation, Params, Power, Then, parse
 from augury.augmentations.geometry import Affine, sample
-from augury.networks.averaging.average import (
+from augury.networks.averaging.head import Rest, second
+from augury.networks.averaging.loss import (
     LossLike,
+    TrainingLoss,
     check_curvature,
     check_floats,
     check_training,
 )
-from augury.networks.averaging.head import Rest, second
 from augury.networks.averaging.sketch import Sketch
 from augury.networks.layers.find import INPUT
 from augury.networks.layers.paths import cut_at
@@ -39,7 +40,7 @@ _SNAP = 1e-4  # pixels: nearer to a pixel's centre than this is at it
 
 
 @dataclass(frozen=True)
-class TangentPropagation:
+class TangentPropagation(TrainingLoss):
     """Train on l(f(x)) + ½ Σ_j Var(θ_j) τ_jᵀ∇²l τ_j; use it like an `Averaging`.
 
     It costs one pass and one Jacobian-vector product for each parameter of the augmentation.
@@ -66,19 +67,6 @@ class TangentPropagation:
         check_curvature(self.curvature)
         object.__setattr__(self, "augmentation", parse(self.augmentation))
 
-    def loss(
-        self,
-        network: nn.Module,
-        x: Tensor,
-        y: Tensor,
-        loss: LossLike = multinomial,
-        *,
-        seed: int | None = None,
-        index: Tensor | None = None,
-    ) -> Tensor:
-        """Return the mean loss of a batch; parameters as in `losses`."""
-        return self.losses(network, x, y, loss, seed=seed, index=index).mean()
-
     def losses(
         self,
         network: nn.Module,
@@ -86,10 +74,9 @@ class TangentPropagation:
         y: Tensor,
         loss: LossLike = multinomial,
         *,
-        seed: int | None = None,  # accepted as in `Averaging`; nothing is drawn here
+        seed: int | None = None,  # nothing is drawn here
         index: Tensor | None = None,  # likewise
     ) -> Tensor:
-        """Return the loss of each example: ``(b,)``; `seed` and `index` have no effect."""
         check_floats(x)
         check_training(network)
         cut = cut_at(network, INPUT, x)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 
 import torch
@@ -14,18 +13,23 @@ from augury._base.rng import Rng
 from augury.augmentations import Augmentation, parse
 from augury.features.orbit import Orbit
 from augury.networks.averaging.head import Rest, first, second, to_features
+from augury.networks.averaging.loss import (
+    LossLike,
+    TrainingLoss,
+    check_curvature,
+    check_floats,
+    check_training,
+)
 from augury.networks.averaging.sketch import Sketch, grouped
 from augury.networks.averaging.views import mean_view, need_seed, rule_of, views_of
-from augury.networks.layers.find import INPUT, unwrapped
+from augury.networks.layers.find import INPUT
 from augury.networks.layers.paths import cut_at
 from augury.objectives import any_loss, multinomial
 from augury.objectives.objectives import Curvature
 
-LossLike = Callable[[Tensor, Tensor], Tensor]
-
 
 @dataclass(frozen=True)
-class Averaging:
+class Averaging(TrainingLoss):
     """Train on n views of each example in less time: average their features at a layer.
 
     With φ the network up to the layer, f the rest of it, ψ = E φ(t) and Δ = φ(t) − ψ, the loss of
@@ -104,19 +108,6 @@ class Averaging:
         check_curvature(self.curvature)
         object.__setattr__(self, "augmentation", parse(self.augmentation))
 
-    def loss(
-        self,
-        network: nn.Module,
-        x: Tensor,
-        y: Tensor,
-        loss: LossLike = multinomial,
-        *,
-        seed: int | None = None,
-        index: Tensor | None = None,
-    ) -> Tensor:
-        """Return the mean loss of a batch, to be differentiated; parameters as in `losses`."""
-        return self.losses(network, x, y, loss, seed=seed, index=index).mean()
-
     def losses(
         self,
         network: nn.Module,
@@ -127,23 +118,6 @@ class Averaging:
         seed: int | None = None,
         index: Tensor | None = None,
     ) -> Tensor:
-        """Return the loss of each example of a batch: ``(b,)``.
-
-        Parameters
-        ----------
-        network
-            The network, in training mode. A compiled one runs compiled.
-        x, y
-            Inputs ``(b, *shape)`` and targets.
-        loss
-            Maps outputs and targets to one number for each example: cross-entropy by default, or
-            a function of your own; it must not reduce over examples (``reduction="none"``).
-        seed
-            For views that are drawn: a new one at each step, for example the step's number.
-        index
-            The examples' numbers in the data ``(b,)``, so that a draw depends on the seed and the
-            example alone; their positions in the batch by default.
-        """
         check_floats(x)
         check_training(network)
         augmentation = parse(self.augmentation)
@@ -212,29 +186,6 @@ class Averaging:
                 orbit = Sketch.combined(orbit, self.directions, rng)
             value = second(rest, orbit, x, y, any_loss(loss), self.curvature)
         return value if shares is None else shares.to(value) @ value.view(self.groups, -1)
-
-
-def check_floats(x: Tensor) -> None:
-    """Raise if a batch is not floating-point, as pixels read from files are not."""
-    if not x.is_floating_point():
-        raise AuguryError(
-            f"the batch must be floating-point, not {x.dtype}; pass pixels as x.float() / 255"
-        )
-
-
-def check_curvature(curvature: str) -> None:
-    """Raise if the second order has no such curvature."""
-    if curvature not in ("gauss-newton", "hessian"):
-        raise AuguryError(f"curvature must be 'gauss-newton' or 'hessian', not {curvature!r}")
-
-
-def check_training(network: nn.Module) -> None:
-    """Raise if a network that is to be trained is in eval mode."""
-    if torch.is_grad_enabled() and not unwrapped(network).training:
-        raise AuguryError(
-            "the network is in eval mode, where batch norm and dropout are frozen: call "
-            "network.train() to train it, or use torch.no_grad() to measure"
-        )
 
 
 def _rng(seed: int | None, index: Tensor | None, x: Tensor) -> Rng | None:

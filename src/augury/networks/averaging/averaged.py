@@ -2,29 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from torch import Tensor, nn
 
-from augury.networks.averaging.average import LossLike
+from augury.networks.averaging.loss import LossLike, TrainingLoss
 from augury.objectives import multinomial
-
-
-class TrainingLoss(Protocol):
-    """What `Averaging` and `TangentPropagation` share: the mean loss of a batch."""
-
-    def loss(
-        self,
-        network: nn.Module,
-        x: Tensor,
-        y: Tensor,
-        loss: LossLike = ...,
-        *,
-        seed: int | None = ...,
-        index: Tensor | None = ...,
-    ) -> Tensor:
-        """Return the mean loss of a batch."""
-        ...
 
 
 class Averaged(nn.Module):

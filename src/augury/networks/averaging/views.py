@@ -12,7 +12,7 @@ from augury._base.devices import HALF_FLOATS
 from augury._base.errors import AuguryError
 from augury._base.rng import Rng
 from augury.augmentations import Augmentation, Nodes
-from augury.augmentations.base import to_device
+from augury.augmentations.base import matrices, to_device
 
 _SEED = "{what} is drawn at random: pass seed=, a new one at each step (such as the step's number)"
 _SMALL = 1024  # values of an example up to which its mean view is computed as one product
@@ -50,7 +50,7 @@ def rule_of(augmentation: Augmentation, n_views: int, device: torch.device) -> N
 
 
 def mean_view(augmentation: Augmentation, x: Tensor, n_views: int) -> Tensor | None:
-    """Return the mean view of small images under a rule of linear maps: one matrix product.
+    """Return the mean view of small images under its rule of linear maps: one matrix product.
 
     None if the images are large, in half precision, or the maps are not linear.
     """
@@ -72,8 +72,10 @@ def _mean_map(
     device: torch.device,
 ) -> Tensor:
     """Return E t over a rule as a matrix: its rows are the mean views of single values."""
-    size = math.prod(shape)
+    rule = rule_of(augmentation, n_views, device)
+    assert rule is not None  # `mean_view` is for augmentations that have one
     with torch.inference_mode(False), torch.no_grad():
-        unit = torch.eye(size, dtype=dtype, device=device).view(size, *shape)
-        views, weights = views_of(augmentation, unit, n_views, None)
-        return torch.tensordot(weights, views, 1).flatten(1)
+        like = torch.empty(0, dtype=dtype, device=device)
+        return torch.tensordot(
+            rule.weights.to(like), matrices(augmentation, shape, rule.params, like), 1
+        )

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from augury._base.errors import AuguryError
 from augury._base.rng import Rng
 from augury.augmentations import Augmentation, parse
-from augury.networks.averaging.average import Averaging, LossLike, check_floats
+from augury.networks.averaging.average import Averaging
+from augury.networks.averaging.loss import LossLike, check_floats
 from augury.networks.averaging.views import views_of
 from augury.networks.invariance import measure_invariance
 from augury.networks.layers.find import unwrapped

@@ -267,6 +267,32 @@ def golden_points(n: int, d: int) -> Nodes | None:
     return Nodes(points.unsqueeze(1), torch.full((n,), 1 / n, dtype=torch.float64))
 
 
+def matrices(
+    augmentation: Augmentation,
+    shape: tuple[int, ...],
+    params: Params,
+    like: Tensor,
+    rows: slice = slice(None),
+) -> Tensor:
+    """Return shared linear maps as matrices whose rows are views of single values: ``(n, p, p)``.
+
+    Parameters
+    ----------
+    augmentation
+        One that is linear in its input.
+    shape
+        Of one example, with p values.
+    params
+        Of n shared maps.
+    like
+        Decides the type and the device.
+    rows
+        Which rows to compute.
+    """
+    unit = torch.eye(math.prod(shape), dtype=like.dtype, device=like.device)[rows]
+    return augmentation.apply(unit.view(1, -1, *shape), params).flatten(2)
+
+
 def to_device(params: Params, device: torch.device) -> Params:
     """Move a tree of parameters."""
     if isinstance(params, tuple):

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from augury._base.errors import AuguryError
 from augury._base.rng import Rng
-from augury.augmentations.base import Augmentation, Nodes, Params, to_device
+from augury.augmentations.base import Augmentation, Nodes, Params, matrices, to_device
 from augury.features.base import FeatureMap
 from augury.features.fourier import FourierFeatures, products, waves, waves_and_contrasts
 
@@ -143,12 +143,13 @@ class AugmentedFourier(FeatureMap):
         omega, n = self.phi.frequencies.to(like), len(self.weights)
         count, pixels = omega.shape
         if self.shared and pixels <= count and n * pixels**2 <= 4 * _CHUNK:
-            unit = torch.eye(pixels).to(like).view(1, pixels, *self.phi.shape)
-            some = self.augmentation.apply(unit[:, :: -(-pixels // 8)], params)
+            some = matrices(
+                self.augmentation, self.phi.shape, params, like, slice(None, None, -(-pixels // 8))
+            )
             sparse = like.device.type == "cpu" and like.dtype in (torch.float32, torch.float64)
             sparse = sparse and _SPARSE * int(some.count_nonzero()) <= some.numel()
             if sparse or pixels <= _SMALL:
-                maps = self.augmentation.apply(unit, params).flatten(2)
+                maps = matrices(self.augmentation, self.phi.shape, params, like)
                 return _sparse_product(maps, omega) if sparse else omega @ maps.mT
         out = omega.new_empty(n, *omega.shape)
         step = max(1, _CHUNK // (n * omega.shape[1]))

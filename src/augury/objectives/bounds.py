@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -90,17 +90,10 @@ class Certificate(Result):
 
         return certificate_figure(self)
 
-    def to_html(self) -> str:
-        """Return the certificate as one self-contained page."""
-        from augury.report.certificate import to_html
+    def _report(self) -> Any:
+        from augury.report import certificate
 
-        return to_html(self)
-
-    def to_markdown(self) -> str:
-        """Return the certificate as Markdown."""
-        from augury.report.certificate import to_markdown
-
-        return to_markdown(self)
+        return certificate
 
 
 def certify(orbits: Orbit | Iterable[Orbit], loss: Loss, *, ridge: float = 0.0) -> Certificate:

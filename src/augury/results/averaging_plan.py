@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from augury.results.base import Result
 
@@ -191,17 +191,10 @@ class AveragingPlan(Result):
 
         return plan_figure(self)
 
-    def to_html(self) -> str:
-        """Return the report: one self-contained page."""
-        from augury.report.averaging_plan import to_html
+    def _report(self) -> Any:
+        from augury.report import averaging_plan
 
-        return to_html(self)
-
-    def to_markdown(self) -> str:
-        """Return the report as Markdown."""
-        from augury.report.averaging_plan import to_markdown
-
-        return to_markdown(self)
+        return averaging_plan
 
     def __str__(self) -> str:
         from augury.report.averaging_plan import plan_text

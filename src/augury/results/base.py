@@ -18,7 +18,8 @@ class Result(ABC):
     """A frozen dataclass of plain values that can become a table, JSON, a figure or a page.
 
     A subclass is a frozen dataclass that names itself (`name`), counts the changes of its JSON
-    (`schema`) and says how it becomes a table, a figure, HTML and Markdown; JSON comes for free.
+    (`schema`) and says how it becomes a table and a figure, and which module of `augury.report`
+    renders its page; JSON comes for free.
     A field with ``metadata={"json": False}`` stays out of the JSON.
     """
 
@@ -71,13 +72,24 @@ class Result(ABC):
         """Draw a matplotlib figure."""
 
     @abstractmethod
+    def _report(self) -> Any:
+        """Return what renders this result: a module with `to_html` and `to_markdown`.
+
+        It may also have `to_fragment`, for notebooks.
+        """
+
     def to_html(self) -> str:
         """Return the report: one self-contained page."""
+        return self._report().to_html(self)
 
-    @abstractmethod
     def to_markdown(self) -> str:
         """Return the report as Markdown."""
+        return self._report().to_markdown(self)
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows; the table, unless a subclass has something better."""
-        return self.to_frame()._repr_html_()  # type: ignore[operator]
+        """Return what a notebook shows: the fragment of the report or, without one, the table."""
+        fragment = getattr(self._report(), "to_fragment", None)
+        if fragment is not None:
+            return fragment(self)
+        table: Any = self.to_frame()  # pandas' types do not have the method
+        return table._repr_html_()

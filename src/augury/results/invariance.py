@@ -107,17 +107,10 @@ class InvarianceProfile(Result):
 
         return profile_figure(self)
 
-    def to_html(self) -> str:
-        """Return the report: one self-contained page."""
-        from augury.report.invariance import to_html
+    def _report(self) -> Any:
+        from augury.report import invariance
 
-        return to_html(self)
-
-    def to_markdown(self) -> str:
-        """Return the report as Markdown."""
-        from augury.report.invariance import to_markdown
-
-        return to_markdown(self)
+        return invariance
 
 
 def _ratio(value: float, base: float) -> float | None:

@@ -141,19 +141,7 @@ class Ranking(Result):
 
         return ranked_figure(self)
 
-    def to_html(self) -> str:
-        """Return the report: one self-contained page."""
-        from augury.report import to_html
+    def _report(self) -> Any:
+        from augury import report
 
-        return to_html(self)
-
-    def to_markdown(self) -> str:
-        """Return the report as Markdown."""
-        from augury.report import to_markdown
-
-        return to_markdown(self)
-
-    def _repr_html_(self) -> str:
-        from augury.report import to_fragment
-
-        return to_fragment(self)
+        return report

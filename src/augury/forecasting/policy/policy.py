@@ -142,19 +142,7 @@ class Policy(Augmentation, Result):
 
         return policy_figure(self)
 
-    def to_html(self) -> str:
-        """Return the report: one self-contained page."""
-        from augury.report.policy import to_html
+    def _report(self) -> Any:
+        from augury.report import policy
 
-        return to_html(self)
-
-    def to_markdown(self) -> str:
-        """Return the report as Markdown."""
-        from augury.report.policy import to_markdown
-
-        return to_markdown(self)
-
-    def _repr_html_(self) -> str:
-        from augury.report.policy import to_fragment
-
-        return to_fragment(self)
+        return policy

@@ -2,14 +2,15 @@
 
     python benchmarks/predict.py run DATA.npz --source NAME --epochs N [--network cnn] [--seeds 2]
         [--examples N] [--from-file SPECS] [--device auto] [--out DIR]
+    python benchmarks/predict.py trial DATA.npz --cell FILE [--device auto]
     python benchmarks/predict.py table [--results DIR]
     python benchmarks/predict.py page [--results DIR] [--out docs/prediction.md]
     python benchmarks/predict.py --quick
 
 `run` trains every candidate on the whole of DATA (x_train, y_train, x_test, y_test), all at once as
 one grouped network, runs the trial for the same plan on the training images alone, and writes one
-JSON file for this cell. `table` judges all cells, each by constants fitted to the other sources;
-`page` writes the same as a page of the docs.
+JSON file for this cell. `trial` runs the trial of a known cell again. `table` judges all cells,
+each by constants fitted to the other sources; `page` writes the same as a page of the docs.
 """
 
 from __future__ import annotations
@@ -19,23 +20,25 @@ import json
 import math
 import tempfile
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from _result import environment
 from matplotlib.figure import Figure
 from scipy.optimize import minimize
-from scipy.special import ndtr, stdtrit
+from scipy.special import stdtr, stdtrit
 from scipy.stats import spearmanr
 from scipy.stats import t as student
 
 from augury._base.devices import resolve_device
 from augury._base.files import write
 from augury.augmentations import default_augmentations, identity, parse
-from augury.data import as_dataset
+from augury.data import Dataset, as_dataset
 from augury.forecasting.effort import CPU, GPU, make_trial
-from augury.forecasting.forecast import Calibration, Forecast, expect
+from augury.forecasting.forecast import PLANNED, Calibration, Forecast, expect
 from augury.forecasting.plan import TrainingPlan
 from augury.forecasting.training import train_together
 from augury.forecasting.trial import run_folds, shrink
@@ -64,32 +67,44 @@ def run(options: argparse.Namespace) -> Path:
         seeds=options.seeds, epochs=options.epochs, device=device,
     )  # fmt: skip
     seconds = time.perf_counter() - started
-    level = options.effort or (GPU if device.type == "cuda" else CPU)
-    trial = make_trial(TrainingPlan(epochs=options.epochs), train, level)
-    data, fitted = shrink(train, candidates, trial.side)
-    folds = run_folds(data, fitted, trial, range(trial.folds), seed=0, device=device)
-    forecast = Forecast(
-        folds, data.y, len(train.classes or ()), trained=trial.examples, planned=len(train)
-    )
-    moved = [forecast.shift(k) for k in range(len(forecast))]
     accuracy = dict(zip(["identity", *specs], (100 * truth.accuracy).tolist(), strict=True))
     name = f"{options.source}_{len(train)}_{options.epochs}_{options.network}".replace(" ", "_")
     cell = {
         "name": name, "source": options.source, "examples": len(train), "tests": len(test),
         "epochs": options.epochs, "network": options.network, "shape": list(train.shape),
         "seconds": round(seconds, 1), "environment": environment(device), "accuracy": accuracy,
-        "trial": {
-            "examples": trial.examples, "folds": trial.folds, "replicas": trial.replicas,
-            "tried": forecast.baseline.tried, "expected": forecast.baseline.expected,
-            "rate": forecast.rate,
-            "shift": {s: m for s, (m, _) in zip(specs, moved, strict=True)},
-            "error": {s: e for s, (_, e) in zip(specs, moved, strict=True)},
-        },
     }  # fmt: skip
     out = Path(options.out) / f"{name}.json"
     out.parent.mkdir(parents=True, exist_ok=True)
     write(out, json.dumps(cell, indent=1) + "\n")
-    return out
+    return try_again(out, train, device, options.effort)
+
+
+def try_again(path: Path, train: Dataset, device: torch.device, effort: int | None) -> Path:
+    """Run the trial of a cell, on the training images alone, and write it into the cell."""
+    cell = json.loads(path.read_text())
+    specs = [spec for spec in cell["accuracy"] if spec != "identity"]
+    candidates = [parse(spec) for spec in specs]
+    plan = TrainingPlan(epochs=cell["epochs"], network=cell["network"], examples=cell["examples"])
+    level = (GPU if device.type == "cuda" else CPU) if effort is None else effort
+    trial = make_trial(plan, train, level)
+    started = time.perf_counter()
+    data, fitted = shrink(train, candidates, trial.side)
+    folds = run_folds(data, fitted, trial, range(trial.folds), seed=0, device=device)
+    seconds = time.perf_counter() - started
+    classes = len(train.classes or ())
+    forecast = Forecast(folds, data.y, classes, trained=trial.examples, planned=cell["examples"])
+    moved = [forecast.shift(k) for k in range(len(forecast))]
+    base = forecast.baseline
+    cell["trial"] = {
+        **asdict(trial), "level": level, "seconds": round(seconds, 1),
+        "environment": environment(device),
+        "tried": base.tried, "expected": base.expected, "rate": forecast.rate,
+        "shift": {s: m for s, (m, _) in zip(specs, moved, strict=True)},
+        "error": {s: e for s, (_, e) in zip(specs, moved, strict=True)},
+    }  # fmt: skip
+    write(path, json.dumps(cell, indent=1) + "\n")
+    return path
 
 
 def real_gains(cell: Cell) -> dict[str, float]:
@@ -103,9 +118,12 @@ def arrays(cell: Cell, calibration: Calibration) -> tuple[np.ndarray, ...]:
     trial, real = cell["trial"], real_gains(cell)
     specs = [spec for spec in trial["shift"] if spec in real]
     found = [
-        expect(trial["shift"][s], trial["error"][s], trial["expected"], True, calibration)
+        expect(
+            trial["shift"][s], trial["error"][s], trial["tried"], trial["expected"], True,
+            calibration,
+        )
         for s in specs
-    ]
+    ]  # fmt: skip
     gain, spread = np.array(found).T
     return gain, spread, np.array([real[s] for s in specs])
 
@@ -115,7 +133,7 @@ def fit(cells: list[Cell]) -> Calibration:
     counts: dict[str, int] = {}
     for cell in cells:
         counts[cell["source"]] = counts.get(cell["source"], 0) + 1
-    freedom = Calibration().freedom
+    freedom = PLANNED.freedom
 
     def misfit(theta: np.ndarray) -> float:
         slope, floor, share = np.exp(theta)
@@ -127,7 +145,7 @@ def fit(cells: list[Cell]) -> Calibration:
             total -= float(log.mean()) / counts[cell["source"]]
         return total
 
-    start = np.log([0.8, 0.03, 0.3])
+    start = np.log([1.0, 0.02, 0.2])
     found = minimize(misfit, start, method="Nelder-Mead", options={"maxiter": 120, "xatol": 0.02})
     slope, floor, share = np.exp(found.x)
     return Calibration(slope=slope, floor=floor, share=share)
@@ -138,7 +156,7 @@ def judge(cell: Cell, calibration: Calibration) -> dict[str, float]:
     gain, spread, real = arrays(cell, calibration)
     clear = np.abs(real) > 0.5
     order = np.argsort(-gain, kind="stable")
-    probability = ndtr(calibration.confidence * gain / spread)
+    probability = stdtr(calibration.freedom, gain / spread)
     sign = np.where(gain > 0, probability, 1 - probability)
     wrong = (np.sign(gain) != np.sign(real)) & (np.abs(real) > NOTHING)
     decided = (sign >= SURE) & (np.abs(gain) >= POINTS)
@@ -216,7 +234,7 @@ def draw(folder: Path = RESULTS) -> Figure:
     figure = Figure(figsize=(9, 2.4 * math.ceil(len(cells) / 4)), layout="constrained")
     panels = figure.subplots(math.ceil(len(cells) / 4), 4, squeeze=False).ravel()
     for cell, axes in zip(cells, panels, strict=False):
-        gain, spread, real = arrays(cell, Calibration())
+        gain, spread, real = arrays(cell, PLANNED)
         axes.errorbar(gain, real, xerr=spread, fmt="o", markersize=3, elinewidth=0.7)
         ends = [min(gain.min(), real.min()), max(gain.max(), real.max())]
         axes.plot(ends, ends, color="#6b7480", linewidth=0.8)
@@ -263,14 +281,14 @@ def quick() -> None:
             from_file=specs, device="cpu", out=folder, effort=3,
         )  # fmt: skip
         cell = json.loads(run(options).read_text())
-    found = judge(cell, Calibration())
+    found = judge(cell, PLANNED)
     print(" ".join(f"{name}={value:.2f}" for name, value in found.items()))
     assert all(math.isfinite(value) for value in found.values())
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("command", nargs="?", choices=("run", "table", "page"))
+    parser.add_argument("command", nargs="?", choices=("run", "trial", "table", "page"))
     parser.add_argument("data", nargs="?", type=Path)
     parser.add_argument("--source", default="data")
     parser.add_argument("--epochs", type=int, default=40)
@@ -278,6 +296,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--examples", type=int)
     parser.add_argument("--effort", type=int)
+    parser.add_argument("--cell", type=Path)
     parser.add_argument("--from-file", type=Path)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--results", type=Path, default=RESULTS)
@@ -289,6 +308,10 @@ def main() -> None:
     elif options.command == "run":
         options.out = options.out or str(RESULTS)
         print(run(options))
+    elif options.command == "trial":
+        with np.load(options.data) as arrays:
+            train = as_dataset(arrays["x_train"], arrays["y_train"], max_examples=options.examples)
+        print(try_again(options.cell, train, resolve_device(options.device), options.effort))
     elif options.command == "page":
         write(options.out or "docs/prediction.md", page(options.results))
     else:

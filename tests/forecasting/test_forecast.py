@@ -6,13 +6,13 @@ import math
 
 import pytest
 import torch
-from scipy.stats import norm, t
+from scipy.stats import t
 
 from augury.forecasting.forecast import Calibration, Forecast, expect
 from augury.forecasting.trial import HeldOut
 from augury.forecasting.verdicts import verdict
 
-EXACT = Calibration(slope=1, floor=0.02, share=0.25, noise=0.02, freedom=8, confidence=1)
+EXACT = Calibration(slope=1, floor=0.02, share=0.25, noise=0.02, freedom=8)
 
 
 def fold(rights, losses, start=0, replicas=(0.5, 0.5), half=(0.4,), size=100):
@@ -77,7 +77,7 @@ def test_the_baseline_follows_the_learning_curve():
 
 
 def test_the_interval_by_hand():
-    gain, spread = expect(0.2, 0.05, 0.8, True, EXACT)
+    gain, spread = expect(0.2, 0.05, 0.8, 0.8, True, EXACT)
     after = 1 / (1 + math.exp(-(logit(0.8) + 0.2)))
     assert gain == pytest.approx(100 * (after - 0.8))
     slope = 100 * after * (1 - after)  # of points by log-odds
@@ -85,15 +85,27 @@ def test_the_interval_by_hand():
     assert spread == pytest.approx(by_hand, rel=1e-4)
 
 
+def test_what_the_learning_curve_adds_is_in_the_interval():
+    """By hand: half of the way from 0.6 to 0.8, the same shift is worth more points."""
+    gain, spread = expect(0.2, 0.05, 0.6, 0.8, True, EXACT)
+    near, at_once = (
+        expect(0.2, 0.05, 0.7, 0.7, True, EXACT)[0],
+        expect(0.2, 0.05, 0.8, 0.8, True, EXACT),
+    )
+    assert gain == pytest.approx(at_once[0])
+    assert spread == pytest.approx(math.hypot(at_once[1], gain - near))
+
+
 def test_interval_and_probability_follow_the_spread():
     folds = [fold([0.5, 0.6], [1.2, 1.1], half=()), fold([0.5, 0.58], [1.2, 1.1], 100, half=())]
-    settings = Calibration(floor=0.03, share=0.3, freedom=5, confidence=1.5, slope=1)
+    settings = Calibration(floor=0.03, share=0.3, freedom=5, slope=1)
     forecast = Forecast(folds, labels(), 10, trained=100, planned=100, calibration=settings)
     shift, error = forecast.shift(0)
-    gain, spread = expect(shift, error, forecast.baseline.expected, True, settings)
+    base = forecast.baseline
+    gain, spread = expect(shift, error, base.tried, base.expected, True, settings)
     judgement = forecast.judge(0)
     assert judgement.high - judgement.gain == pytest.approx(t(5).ppf(0.975) * spread)
-    assert judgement.probability == pytest.approx(norm.cdf(1.5 * gain / spread))
+    assert judgement.probability == pytest.approx(t(5).cdf(gain / spread))
 
 
 def test_folds_that_disagree_widen_the_error():

@@ -95,6 +95,18 @@ class TestEffort:
         assert make_trial(TrainingPlan(epochs=7), data, DECIDES).epochs == 7
         assert make_trial(TrainingPlan(epochs=100), data, 7).epochs == 100
 
+    def test_high_levels_train_the_planned_network(self, data):
+        plan = TrainingPlan(network="resnet")
+        assert [make_trial(plan, data, k).network for k in (7, 8)] == ["small", "resnet"]
+        own = TrainingPlan(network="mine:net")
+        assert make_trial(own, data, 8).network == "small"
+
+    def test_larger_images_are_tried_at_64_pixels_on_fewer_examples(self):
+        photos = as_dataset(torch.zeros(9000, 1, 70, 70, dtype=torch.uint8), [0, 1] * 4500)
+        large, small = (make_trial(TrainingPlan(), photos, k) for k in (9, 7))
+        assert (large.side, large.examples, large.folds) == (64, 1333, 1)
+        assert (small.side, small.examples, small.folds) == (32, 1000, 2)
+
     def test_a_budget_chooses_what_fits(self, data, monkeypatch):
         monkeypatch.setattr("augury.forecasting.effort.measure_pace", lambda *a: 1e-4)
         import time

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 
@@ -14,19 +14,35 @@ from augury.augmentations import identity
 from augury.augmentations.base import Augmentation
 from augury.data.dataset import Dataset
 from augury.forecasting.plan import TrainingPlan
-from augury.forecasting.training.grouped import RATES, Grouped
+from augury.forecasting.training.grouped import ARCHITECTURES, RATES, Grouped
 from augury.forecasting.training.members import Fold, Schedule, train_members
-from augury.forecasting.trial import Trial, make_fold
+from augury.forecasting.trial import Trial, make_fold, shrink
 
 
 @dataclass(frozen=True)
 class Level:
-    """A rung: examples of each fold, folds, and the share of the planned epochs."""
+    """A rung of the ladder of work.
+
+    Attributes
+    ----------
+    examples
+        How many each fold trains on.
+    folds
+        How often each candidate is trained.
+    share
+        Of the planned epochs.
+    replicas
+        Repetitions of training without augmentation in each fold.
+    planned
+        Whether the planned network is trained, on images of up to 64 pixels; else a small one, on
+        32 pixels, which costs a third and is less like it.
+    """
 
     examples: int
     folds: int
     share: float = 1.0
     replicas: int = 3
+    planned: bool = False
 
 
 LEVELS = (
@@ -38,9 +54,9 @@ LEVELS = (
     Level(500, 1),
     Level(500, 2),
     Level(1000, 2),
-    Level(2000, 2),
-    Level(4000, 2),
-    Level(4000, 4),
+    Level(2000, 1, planned=True),
+    Level(4000, 1, planned=True),
+    Level(4000, 4, planned=True),
 )
 DECIDES = 3
 """The first level that keeps to the planned epochs; below it no verdict is given."""
@@ -54,6 +70,8 @@ CPU, GPU = 7, 9
 
 _SAFETY = 0.85  # of the budget: steps vary in time
 _MOST_SHARE = 2 / 3  # of the data that a fold may train on
+_SMALL = 40  # pixels: larger images are tried at 64 pixels where the planned network is
+_LARGER = 3  # times the work of an image of 32 pixels
 
 
 def make_trial(plan: TrainingPlan, data: Dataset, level: int) -> Trial:
@@ -61,15 +79,20 @@ def make_trial(plan: TrainingPlan, data: Dataset, level: int) -> Trial:
     if not 0 <= level < len(LEVELS):
         raise AuguryError(f"effort must be from 0 to {len(LEVELS) - 1}, got {level}")
     rung = LEVELS[level]
-    examples = max(2, min(rung.examples, int(len(data) * _MOST_SHARE)))
+    planned = rung.planned and data.kind == "image" and plan.network in ARCHITECTURES
+    large = planned and max(plan.side or 0, *data.shape[1:]) > _SMALL
+    work = rung.examples * rung.folds // (_LARGER if large else 1)
+    examples = max(2, min(rung.examples, work, int(len(data) * _MOST_SHARE)))
     folds = rung.folds
-    if examples < rung.examples:  # what the data cannot give in examples, folds make up for
-        folds = min(4, max(folds, round(rung.folds * rung.examples / examples)))
+    if large or examples < rung.examples:  # what the data cannot give in examples, folds make up
+        folds = min(4, max(1, round(work / examples)))
     return Trial(
         epochs=max(1, round(plan.epochs * rung.share)),
         examples=examples,
         folds=folds,
+        network=plan.network if planned else "small",
         replicas=rung.replicas,
+        side=64 if large else 32,
     )
 
 
@@ -100,37 +123,45 @@ def choose_level(
     default = GPU if device.type == "cuda" else CPU
     if budget is None:
         return default
-    pace = measure_pace(data, candidates, device)
-    left = budget * _SAFETY - (time.perf_counter() - started)
     cores = 1 if device.type == "cuda" else torch.get_num_threads()
-    times = [
-        make_trial(plan, data, level).passes(len(candidates)) * pace / cores
-        for level in range(len(LEVELS))
-    ]
-    fitting = [level for level, seconds in enumerate(times) if seconds <= left]
-    if not fitting:
+    paces: dict[tuple[str, int], float] = {}
+    chosen = None
+    for level in range(len(LEVELS)):
+        trial = make_trial(plan, data, level)
+        kind = (trial.network, trial.side)
+        if kind not in paces:
+            paces[kind] = measure_pace(data, candidates, device, *kind)
+        seconds = trial.passes(len(candidates)) * paces[kind] / cores
         spent = time.perf_counter() - started
-        needed = (times[0] + spent) / _SAFETY
+        if seconds > budget * _SAFETY - spent:
+            break
+        chosen = level
+    if chosen is None:
         raise AuguryError(
             f"a budget of {budget:g} s is too short for {len(candidates)} candidates; give at "
-            f"least {needed:.0f} s, or fewer candidates"
+            f"least {(seconds + spent) / _SAFETY:.0f} s, or fewer candidates"
         )
-    return fitting[-1]
+    return chosen
 
 
 def measure_pace(
-    data: Dataset, candidates: Sequence[Augmentation], device: torch.device, steps: int = 12
+    data: Dataset,
+    candidates: Sequence[Augmentation],
+    device: torch.device,
+    network: str = "small",
+    side: int = 32,
+    steps: int = 12,
 ) -> float:
     """Return seconds per example and network, with the mean cost of the candidates' views."""
-    trial = Trial(epochs=1, examples=64 * 4, folds=1)
-    size = min(trial.examples, len(data) // 2)
-    fold = make_fold(data, replace(trial, examples=size), 0, 0)
+    size = min(64 * 4, len(data) // 2)
+    data, candidates = shrink(data.subsample(4 * size, 0), candidates, side)
+    fold = make_fold(data, Trial(epochs=1, examples=size, folds=1), 0, 0)
     outputs = 1 if data.classes is None else len(data.classes)
     threads = torch.get_num_threads()
-    schedule = Schedule(max(2, steps * 64 // max(64, size)), rate=RATES["small"])
+    schedule = Schedule(max(2, steps * 64 // max(64, size)), rate=RATES[network])
 
     def seconds(chosen: Sequence[Augmentation], clean: Sequence[Fold]) -> float:
-        net = Grouped("small", max(1, len(chosen)), data.shape, outputs, 0).to(device)
+        net = Grouped(network, max(1, len(chosen)), data.shape, outputs, 0).to(device)
         times: list[float] = []
         train_members(
             net, data, schedule, chosen, [fold] if chosen else [], clean,

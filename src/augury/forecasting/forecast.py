@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from scipy.special import ndtr, stdtrit
+from scipy.special import stdtr, stdtrit
 from torch import Tensor
 
 from augury.forecasting.trial import HeldOut
@@ -24,8 +24,8 @@ _UNEQUAL = 4.0  # times as many examples as in the smallest class: then classes 
 class Calibration:
     """How far planned trainings stray from trials.
 
-    Fitted to trials and real trainings on six sources of images; ``docs/prediction.md`` has what
-    the same fit gives on sources that it did not see.
+    Fitted to trials and real trainings on several sources of images; ``docs/prediction.md`` has
+    what the same fit gives on sources that it did not see.
 
     Attributes
     ----------
@@ -40,20 +40,20 @@ class Calibration:
         few folds are completed with.
     freedom
         Degrees of freedom of Student's t, which the forecast's error follows.
-    confidence
-        How much more often than that error suggests the sign of the gain is right: what strays
-        is mostly how large gains are.
     """
 
-    slope: float = 0.87
-    floor: float = 0.035
-    share: float = 0.3
+    slope: float
+    floor: float
+    share: float
     noise: float = 0.02
     freedom: float = 6.0
-    confidence: float = 1.4
 
 
-CALIBRATION = Calibration()
+PLANNED = Calibration(slope=1.17, floor=0.012, share=0.13)
+"""For trials of the planned network itself."""
+
+SMALL = Calibration(slope=0.91, floor=0.035, share=0.26)
+"""For trials of a small network in its place."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Forecast:
         trained: int,
         planned: int,
         rate: float | None = None,
-        calibration: Calibration = CALIBRATION,
+        calibration: Calibration = PLANNED,
     ) -> None:
         self.folds, self.y, self.classes = list(folds), y, classes
         self.calibration = calibration
@@ -152,18 +152,18 @@ class Forecast:
 
     def judge(self, candidate: int) -> Judgement:
         """Return what is expected of a candidate, numbered from 0."""
-        expected = self.baseline.expected
+        base, freedom = self.baseline, self.calibration.freedom
         gain, spread = expect(
-            *self.shift(candidate), expected, bool(self.classes), self.calibration
+            *self.shift(candidate), base.tried, base.expected, bool(self.classes), self.calibration
         )
-        half = float(stdtrit(self.calibration.freedom, 0.975)) * spread
-        worst, best = _bounds(expected, bool(self.classes))
+        half = float(stdtrit(freedom, 0.975)) * spread
+        worst, best = _bounds(base.expected, bool(self.classes))
         return Judgement(
-            100 * expected + gain,
+            100 * base.expected + gain,
             gain,
             max(worst, gain - half),
             min(best, gain + half),
-            float(ndtr(self.calibration.confidence * gain / spread)),
+            float(stdtr(freedom, gain / spread)),
             self._per_class(candidate + 1),
         )
 
@@ -295,18 +295,23 @@ class Forecast:
 def expect(
     shift: float,
     error: float,
+    tried: float,
     expected: float,
     classes: bool,
-    calibration: Calibration = CALIBRATION,
+    calibration: Calibration,
 ) -> tuple[float, float]:
     """Return the expected gain in points and the standard deviation of what it may miss.
+
+    It may miss the gain by the error of δ, by what planned trainings stray from trials, and by
+    what the gain would change if the learning curve led only half as far.
 
     Parameters
     ----------
     shift, error
         δ and its standard error.
-    expected
-        Accuracy expected of the planned training without augmentation, as a share.
+    tried, expected
+        Accuracy without augmentation in the trial, and expected of the planned training, as
+        shares.
     classes
         Whether the target is a class; else δ is a change of the share of variance explained.
     calibration
@@ -314,9 +319,9 @@ def expect(
     """
     moved = calibration.slope * shift
 
-    def points(value: float) -> float:
-        worst, best = _bounds(expected, classes)
-        raw = 100 * (_logistic(_logit(expected) + value) - expected) if classes else 100 * value
+    def points(value: float, base: float = expected) -> float:
+        worst, best = _bounds(base, classes)
+        raw = 100 * (_logistic(_logit(base) + value) - base) if classes else 100 * value
         return min(best, max(worst, raw))
 
     gain = points(moved)
@@ -326,6 +331,7 @@ def expect(
         calibration.slope * slope * error,
         calibration.floor * size,
         calibration.share * gain,
+        gain - points(moved, (tried + expected) / 2),
     )
     return gain, spread
 

@@ -15,7 +15,7 @@ from augury._base.errors import AuguryError
 from augury._base.progress import Tick, ticking, with_progress
 from augury.augmentations import Augmentation, identity
 from augury.data import Dataset, as_dataset, describe
-from augury.forecasting.forecast import Forecast, Judgement
+from augury.forecasting.forecast import PLANNED, SMALL, Forecast, Judgement
 from augury.forecasting.plan import TrainingPlan
 from augury.forecasting.policy.journal import Journal
 from augury.forecasting.policy.policy import Policy, PolicyRow
@@ -37,16 +37,21 @@ MILD = "horizontal_flip >> translation(0.1)"
 
 @dataclass(frozen=True)
 class Effort:
-    """Examples of a fold in each of the rounds, finalists, and folds of the last round."""
+    """Examples of a fold in each of the rounds, finalists, and folds of the last round.
+
+    With `planned`, policies are tried with the planned network, and only the first round, which
+    chooses what they are built from, with a small one.
+    """
 
     singles: int
     built: int
     final: int
     finalists: int = 8
     folds: int = 2
+    planned: bool = False
 
 
-EFFORTS = {"cpu": Effort(250, 250, 500, 6, 2), "cuda": Effort(1500, 1500, 2000, 8, 2)}
+EFFORTS = {"cpu": Effort(250, 250, 500, 6), "cuda": Effort(1500, 1000, 1500, planned=True)}
 
 
 @with_progress("searching")
@@ -286,11 +291,12 @@ class _Search:
         self, title: str, candidates: list[Augmentation], examples: int, numbers: list[int]
     ) -> list[HeldOut]:
         """Try candidates on some folds; a round that the journal holds is not run again."""
+        planned = self.effort.planned and bool(self.path)
         trial = Trial(
             epochs=self.plan.epochs,
             examples=max(2, min(examples, len(self.data) * 2 // 3)),
             folds=max(4, len(numbers)),
-            replicas=3,
+            network=self.plan.network if planned else "small",
         )
         specs = [repr(candidate) for candidate in candidates]
         started = time.perf_counter()
@@ -306,7 +312,7 @@ class _Search:
 
             known = run_folds(
                 data, fitted, trial, numbers,
-                seed=self.seed, device=self.device, tick=tick, curve=not self.path,
+                seed=self.seed, device=self.device, tick=tick, curve=len(self.path) < 2,
             )  # fmt: skip
             self.journal.write(title, specs, known)
         self.path.append(
@@ -326,9 +332,12 @@ class _Search:
         classes = len(self.data.classes or ())
         planned = self.plan.examples or self.data.total
         trained = min(examples, len(self.data) * 2 // 3)
+        same = self.effort.planned and len(self.path) > 1
         forecast = Forecast(
-            folds, self.data.y, classes, trained=trained, planned=planned, rate=self._rate
-        )
+            folds, self.data.y, classes, trained=trained, planned=planned,
+            rate=self._rate if len(self.path) > 2 else None,
+            calibration=PLANNED if same else SMALL,
+        )  # fmt: skip
         self._rate = forecast.rate
         judged = [forecast.judge(k) for k in range(count)]
         self._baseline = 100 * forecast.baseline.expected

@@ -8,7 +8,7 @@ from typing import Any
 
 from augury.augmentations.base import Augmentation
 from augury.forecasting.effort import DECIDES, MEASURED, choose_level, make_trial
-from augury.forecasting.forecast import Forecast, Judgement
+from augury.forecasting.forecast import PLANNED, SMALL, Forecast, Judgement
 from augury.forecasting.linear import linear_score
 from augury.forecasting.scores.base import Judged, Score
 from augury.forecasting.trial import Trial, run_folds, shrink, ticks
@@ -52,7 +52,10 @@ class TrialScore(Score):
         )  # fmt: skip
         classes = None if data.classes is None else len(data.classes)
         planned = setting.plan.examples or data.total
-        forecast = Forecast(folds, data.y, classes, trained=trial.examples, planned=planned)
+        forecast = Forecast(
+            folds, data.y, classes, trained=trial.examples, planned=planned,
+            calibration=SMALL if trial.network == "small" else PLANNED,
+        )  # fmt: skip
         judgements = [forecast.judge(k) for k in range(len(forecast))]
         base = forecast.baseline
         half = 1.96 * 100 * base.error
@@ -67,9 +70,11 @@ class TrialScore(Score):
     def describe(self) -> str:
         trial = getattr(self, "trial", None) or Trial(epochs=self.setting.plan.epochs)
         times = f"{trial.folds} time{'s' if trial.folds > 1 else ''}"
+        network = "a network of three layers" if trial.network == "small" else (
+            f"the planned network ({trial.network})"
+        )  # fmt: skip
         return (
-            f"a network of three layers trained for {trial.epochs} epochs on {trial.examples:,} "
-            f"examples, {times}"
+            f"{network} trained for {trial.epochs} epochs on {trial.examples:,} examples, {times}"
         )
 
     def effort(self) -> dict[str, Any]:

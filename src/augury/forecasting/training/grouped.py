@@ -42,10 +42,12 @@ class _Residual(nn.Module):
         return torch.relu(self.branch(x) + self.skip(x))
 
 
-def _conv(g: int, inputs: int, outputs: int, size: int = 3, stride: int = 1) -> nn.Conv2d:
+def _conv(
+    g: int, inputs: int, outputs: int, size: int = 3, stride: int = 1, bias: bool = False
+) -> nn.Conv2d:
     if stride == 1:
-        return GroupedConv(g, inputs, outputs, size, bias=True)
-    return nn.Conv2d(g * inputs, g * outputs, size, stride, padding=size // 2, groups=g)
+        return GroupedConv(g, inputs, outputs, size, bias=bias)
+    return nn.Conv2d(g * inputs, g * outputs, size, stride, padding=size // 2, groups=g, bias=bias)
 
 
 def _block(g: int, inputs: int, outputs: int) -> list[nn.Module]:
@@ -56,10 +58,10 @@ def lenet(g: int, shape: tuple[int, ...], classes: int) -> nn.Sequential:
     """Two convolutions (6 and 16) and three dense layers (120, 84, classes)."""
     channels, height, width = shape
     return nn.Sequential(
-        _conv(g, channels, 6, 5),
+        _conv(g, channels, 6, 5, bias=True),
         nn.ReLU(),
         nn.MaxPool2d(2),
-        _conv(g, 6, 16, 5),
+        _conv(g, 6, 16, 5, bias=True),
         nn.ReLU(),
         nn.MaxPool2d(2),
         Split(g),
@@ -117,7 +119,7 @@ def resnet(g: int, shape: tuple[int, ...], classes: int) -> nn.Sequential:
             _conv(g, outputs, outputs),
             nn.BatchNorm2d(g * outputs),
         )
-        skip = nn.Identity() if stride == 1 else _conv(g, width, outputs, 1, stride)
+        skip = nn.Identity() if stride == 1 else _conv(g, width, outputs, 1, stride, bias=True)
         layers.append(_Residual(branch, skip))
         width = outputs
     layers += [nn.AdaptiveAvgPool2d(1), Split(g), GroupedLinear(g, width, classes)]

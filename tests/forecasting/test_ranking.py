@@ -187,8 +187,9 @@ class TestOwnNetwork:
         digits = load_digits()
         x, y = digits.images[:300], digits.target[:300]
         found = augury.rank(
-            x, y, ["translation(0.1)", "flips"], network=self.network(), layer=layer
-        )
+            x, y, ["translation(0.1)", "flips"], network=self.network(), layer=layer,
+            score="kernel-ridge",
+        )  # fmt: skip
         assert found.score == "kernel-ridge"
         assert "Sequential" in found.features
         assert found["flips"].gain < found["translation(0.1)"].gain
@@ -196,8 +197,9 @@ class TestOwnNetwork:
     def test_what_does_not_fit_is_said(self):
         x, y = np.zeros((20, 1, 8, 8)), np.arange(20) % 2
         net = self.network()
-        refused("uses no feature map|ridge", augury.rank, x, y, network=net, score="trial")
-        refused("leave feature_map out", augury.rank, x, y, network=net, feature_map="patches")
+        given = {"network": net, "layer": "1"}
+        refused("uses no feature map|ridge", augury.rank, x, y, **given, score="trial")
+        refused("leave feature_map out", augury.rank, x, y, **given, feature_map="patches")
         refused("'1' needs a network", augury.rank, x, y, layer="1")
         colour = np.random.default_rng(0).random((20, 3, 8, 8))
         refused("(20, 3, 8, 8)|made for this data", augury.rank, colour, y, network=net, layer="1")

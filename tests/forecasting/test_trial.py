@@ -42,7 +42,7 @@ def test_a_trial_tells_what_hurts(folds):
 
 def test_together_is_one_by_one(data, folds, monkeypatch):
     """Grouping is for speed: each candidate ends where it would by itself."""
-    monkeypatch.setattr(module, "_one_by_one", module._together)
+    monkeypatch.setattr(module, "OneByOne", module.Together)
     again = run_folds(data, [rotation(10), flips()], SHORT, [0, 1], seed=0, device=CPU)
     for a, b in zip(folds, again, strict=True):
         assert (a.right - b.right).abs().mean() < 0.02

@@ -134,6 +134,7 @@ Pretrained = Annotated[
 
 Score = Literal["trial", "ridge", "kernel-ridge", "alignment", "centred-alignment"]
 FeatureMap = Literal["patches", "patches2", "gradient", "fourier", "flatten"]
+Tune = Literal["all", "block", "head"]
 Kernel = Literal["gaussian", "laplacian", "matern"]
 Sampling = Literal["iid", "orthogonal", "hadamard"]
 Objective = Literal["first-order", "tangent", "second-order", "exact"]

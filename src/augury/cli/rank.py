@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from augury._base.errors import AuguryError
+from augury._base.text import listed
 from augury.cli import options
 from augury.cli.output import check_outputs, command_line, new_table, save, say
 from augury.cli.reading import read
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from augury.augmentations import Augmentation
+    from augury.data import Dataset
     from augury.results.ranking import Ranking
 
 _STYLE = {
@@ -41,8 +45,8 @@ def rank(
     score: Annotated[
         options.Score | None,
         typer.Option(
-            help="How candidates are judged. trial (the default) trains a small network briefly "
-            "with each; kernel-ridge is the default with --network; alignment is the paper's."
+            help="How candidates are judged. trial (the default) trains a network with each; "
+            "kernel-ridge is the default with --layer; alignment is the paper's."
         ),
     ] = None,
     feature_map: Annotated[
@@ -51,12 +55,24 @@ def rank(
     network: Annotated[
         str | None,
         typer.Option(
-            metavar="NETWORK", help=f"Your own network as the feature map: {options.NETWORK}."
+            metavar="NETWORK",
+            help=f"The network you will train: cnn (the default), resnet, lenet, {options.NETWORK}."
+            " The trial trains your own network with each candidate.",
         ),
     ] = None,
+    weights: options.Weights = None,
+    pretrained: Annotated[
+        bool,
+        typer.Option(
+            "--pretrained",
+            help="Fine-tune: start from the weights that --network comes with; those of a timm "
+            "model are downloaded.",
+        ),
+    ] = False,
+    tune: Annotated[options.Tune, typer.Option(help="What of your network is trained.")] = "all",
     layer: Annotated[
         str | None,
-        typer.Option(help="Layer of --network to use; without one, the network's gradient."),
+        typer.Option(help="Layer of --network as the feature map of a closed-form score."),
     ] = None,
     epochs: options.Epochs = None,
     budget: options.Budget = None,
@@ -98,7 +114,6 @@ def rank(
     from augury.augmentations import parse, strength_ladder
     from augury.augmentations.sampled import load_object
     from augury.forecasting.rank import rank as rank_data
-    from augury.networks.load import load_network
 
     candidates = [parse(spec, imports=True) for spec in specs] or None
     parts = {} if pipeline is None else take_apart(load_object(pipeline))
@@ -113,7 +128,7 @@ def rank(
             raise AuguryError("--sweep is for families, and --pipeline has none; leave one out")
         families = None if candidates is None else [type(c).__name__ for c in candidates]
         candidates = strength_ladder(found.kind, families, shape=found.shape)
-    loaded = None if network is None else load_network(network, found.shape)
+    planned = _load(network, found, weights, pretrained)
     with bar("ranking") as tick:
         result = rank_data(
             found,
@@ -121,8 +136,10 @@ def rank(
             score=score,
             epochs=epochs,
             feature_map=feature_map,
-            network=loaded,
+            network=planned,
             layer=layer,
+            pretrained=pretrained or weights is not None,
+            tune=tune,
             n_views=n_views,
             budget=budget,
             effort=effort,
@@ -139,6 +156,25 @@ def rank(
     if sweep:
         show_strengths(result)
     save(result, json, report)
+
+
+def _load(
+    network: str | None, data: Dataset, weights: Path | None, pretrained: bool
+) -> str | nn.Module | None:
+    """Return the name of an architecture as it is, and a network of the user's own loaded."""
+    from augury.forecasting.training.grouped import ARCHITECTURES
+    from augury.networks.load import is_timm_name, load_network
+
+    if network is None or network in ARCHITECTURES:
+        if weights is not None:
+            raise AuguryError("--weights are for a network of your own; give it as --network")
+        return network
+    timm = is_timm_name(network)
+    outputs = 1 if data.classes is None else len(data.classes)
+    return load_network(
+        network, data.shape, weights=weights, pretrained=pretrained and timm,
+        outputs=outputs if timm else None,
+    )  # fmt: skip
 
 
 def _read_specs(path: Path) -> list[str]:
@@ -205,8 +241,9 @@ def describe_plan(plan: dict[str, Any]) -> str:
     line = f"for {plan['epochs']} epochs on {plan['examples']:,} examples"
     if plan["side"]:
         line += f" of {plan['side']} pixels"
-    assumed = [name for name in plan["assumed"] if name in ("epochs", "examples")]
-    return line + (f" ({' and '.join(assumed)} assumed)" if assumed else "")
+    line += f" with {'a pretrained ' if plan['pretrained'] else ''}{plan['network']}"
+    assumed = [name for name in plan["assumed"] if name != "side"]
+    return line + (f" ({listed(assumed, 9)} assumed)" if assumed else "")
 
 
 def show_contributions(result: Ranking, parts: dict[str, Augmentation]) -> None:

@@ -16,6 +16,7 @@ from augury.data.dataset import Dataset
 from augury.forecasting.plan import TrainingPlan
 from augury.forecasting.training.grouped import ARCHITECTURES, RATES, Grouped
 from augury.forecasting.training.members import Fold, Schedule, train_members
+from augury.forecasting.training.own import OwnNetwork, OwnTrainer
 from augury.forecasting.trial import Trial, make_fold, shrink
 
 
@@ -68,19 +69,25 @@ MEASURED = 4
 CPU, GPU = 7, 9
 """Levels where no budget and no level is given."""
 
+OWN_CPU, OWN = 4, 8
+"""The same for a network of the user's own, which is trained alone and takes longer."""
+
 _SAFETY = 0.85  # of the budget: steps vary in time
 _MOST_SHARE = 2 / 3  # of the data that a fold may train on
 _SMALL = 40  # pixels: larger images are tried at 64 pixels where the planned network is
 _LARGER = 3  # times the work of an image of 32 pixels
 
 
-def make_trial(plan: TrainingPlan, data: Dataset, level: int) -> Trial:
-    """Return the trial of a level for planned training on this data."""
+def make_trial(plan: TrainingPlan, data: Dataset, level: int, own: bool = False) -> Trial:
+    """Return the trial of a level for planned training on this data.
+
+    With `own`, a network of the user's own is trained at every level, on images as they are.
+    """
     if not 0 <= level < len(LEVELS):
         raise AuguryError(f"effort must be from 0 to {len(LEVELS) - 1}, got {level}")
     rung = LEVELS[level]
     planned = rung.planned and data.kind == "image" and plan.network in ARCHITECTURES
-    large = planned and max(plan.side or 0, *data.shape[1:]) > _SMALL
+    large = planned and not own and max(plan.side or 0, *data.shape[1:]) > _SMALL
     work = rung.examples * rung.folds // (_LARGER if large else 1)
     examples = max(2, min(rung.examples, work, int(len(data) * _MOST_SHARE)))
     folds = rung.folds
@@ -90,9 +97,9 @@ def make_trial(plan: TrainingPlan, data: Dataset, level: int) -> Trial:
         epochs=max(1, round(plan.epochs * rung.share)),
         examples=examples,
         folds=folds,
-        network=plan.network if planned else "small",
+        network=plan.network if planned or own else "small",
         replicas=rung.replicas,
-        side=64 if large else 32,
+        side=max(data.shape[1:], default=1) if own else 64 if large else 32,
     )
 
 
@@ -103,6 +110,7 @@ def choose_level(
     device: torch.device,
     budget: float | None,
     started: float,
+    own: OwnNetwork | None = None,
 ) -> int:
     """Return the highest level that fits into the budget, from the time that a few steps take.
 
@@ -114,22 +122,25 @@ def choose_level(
         Seconds, counted from `started`; None for the default level of the device.
     started
         When counting began, by `time.perf_counter`.
+    own
+        The user's own network, where that is trained.
 
     Raises
     ------
     AuguryError
         If not even the lowest level fits; the message says how long that takes.
     """
-    default = GPU if device.type == "cuda" else CPU
     if budget is None:
-        return default
-    cores = 1 if device.type == "cuda" else torch.get_num_threads()
+        return (OWN if own else GPU) if device.type == "cuda" else (OWN_CPU if own else CPU)
+    cores = 1 if device.type == "cuda" or own else torch.get_num_threads()
     paces: dict[tuple[str, int], float] = {}
     chosen = None
     for level in range(len(LEVELS)):
-        trial = make_trial(plan, data, level)
+        trial = make_trial(plan, data, level, own is not None)
         kind = (trial.network, trial.side)
-        if kind not in paces:
+        if kind not in paces and own is not None:
+            paces[kind] = measure_own_pace(data, candidates, device, own)
+        elif kind not in paces:
             paces[kind] = measure_pace(data, candidates, device, *kind)
         seconds = trial.passes(len(candidates)) * paces[kind] / cores
         spent = time.perf_counter() - started
@@ -187,3 +198,18 @@ def measure_pace(
         return step / min(64, size) + views
     finally:
         torch.set_num_threads(threads)
+
+
+def measure_own_pace(
+    data: Dataset, candidates: Sequence[Augmentation], device: torch.device, own: OwnNetwork
+) -> float:
+    """Return seconds per example of training the user's own network with a candidate."""
+    size = min(64 * 3, len(data) // 2)
+    fold = make_fold(data, Trial(epochs=1, examples=size, folds=1, held=2), 0, 0)
+    trainer = OwnTrainer(own, data, Schedule(2, rate=own.rate), device)
+    trainer.run(candidates[0], fold)  # libraries choose their kernels, a graph is captured
+    begun = time.perf_counter()
+    trainer.run(candidates[-1], fold)
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    return (time.perf_counter() - begun) / (2 * size)

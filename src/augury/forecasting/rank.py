@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,8 @@ from augury.forecasting.forecast import Judgement
 from augury.forecasting.plan import TrainingPlan
 from augury.forecasting.scores import SCORES, Score, Setting
 from augury.forecasting.scores.base import Judged
+from augury.forecasting.training.grouped import ARCHITECTURES
+from augury.forecasting.training.own import OwnNetwork
 from augury.forecasting.verdicts import UNDECIDED, verdict
 from augury.networks.layers import Layer
 from augury.results.ranking import Baseline, Gallery, Ranking, Row
@@ -62,8 +65,10 @@ def rank(
     plan: TrainingPlan | None = None,
     score: str | None = None,
     feature_map: str | FeatureMap | None = None,
-    network: nn.Module | None = None,
+    network: str | nn.Module | None = None,
     layer: str | None = None,
+    pretrained: bool = False,
+    tune: str = "all",
     n_views: int = 8,
     max_examples: int | None = 20_000,
     seed: int = 0,
@@ -100,12 +105,18 @@ def rank(
     score
         ``"trial"`` (a small network trained with each), ``"alignment"`` (the paper's),
         ``"centred-alignment"``, ``"ridge"`` or ``"kernel-ridge"``. By default the trial, and
-        kernel-ridge where a network of your own is given.
+        kernel-ridge where a layer of a network is named.
     feature_map
         The feature map of a closed-form score, by name or as an object.
-    network, layer
-        A network of your own as the feature map: the output of a layer of it, or its gradient
-        (what training it would start from) where no layer is named.
+    network
+        The network that is planned: ``"cnn"``, ``"resnet"``, ``"lenet"``, or one of your own, which
+        a trial really trains. For a closed-form score it is the feature map: the output of a
+        layer, or its gradient (what training it would start from) where no layer is named.
+    layer
+        A layer of your network, for a closed-form score.
+    pretrained, tune
+        Whether your network starts from its weights, as in fine-tuning, or from new ones; and
+        what is trained: ``"all"``, the last ``"block"`` and the head, or the ``"head"`` alone.
     n_views
         How many views of each example a closed-form score uses; finite families use all of theirs.
     max_examples
@@ -156,22 +167,26 @@ def rank(
     if plan is not None and epochs is not None:
         raise AuguryError("give either epochs or a plan, which holds them; got both")
     given = plan or (TrainingPlan() if epochs is None else TrainingPlan(epochs=epochs))
+    given, module = _planned(given, network, pretrained, tune)
     read: Any = {
         "label": label, "kind": kind, "task": task, "name": name, "groups": groups, "group": group,
         "rate": rate,
     }  # fmt: skip
     data = as_dataset(x, y, **read, max_examples=max_examples, seed=seed).distinct()
     candidates = _candidates(augmentations, data)
-    score = score or ("trial" if network is None else "kernel-ridge")
+    score = score or ("trial" if layer is None else "kernel-ridge")
     if score not in SCORES:
         raise AuguryError(f"expected a score of {', '.join(SCORES)}; got {score!r}")
     if score != "trial" and (budget is not None or effort is not None):
         raise AuguryError(f"budget and effort are for the trial, and the score is {score!r}")
     where = resolve_device(device)
-    phi = _feature_map(feature_map, network, layer, SCORES[score], data, where, seed)
+    own = None
+    if score == "trial" and module is not None and layer is None:
+        own, module = OwnNetwork(module, given.pretrained, given.tune), None
+    phi = _feature_map(feature_map, module, layer, SCORES[score], data, where, seed)
     setting = Setting(
         data, phi, n_views, seed, where, batch_size=batch_size,
-        plan=given, budget=budget, effort=effort, started=started,
+        plan=given, budget=budget, effort=effort, started=started, own=own,
     )  # fmt: skip
     idle = {a for a in candidates if changes_nothing(a, data, seed)}
     judged_candidates = [a for a in candidates if a not in idle]
@@ -198,6 +213,26 @@ def rank(
         warnings=judged.warnings,
         gallery=make_gallery(data, candidates, seed),
     )
+
+
+def _planned(
+    plan: TrainingPlan, network: str | nn.Module | None, pretrained: bool, tune: str
+) -> tuple[TrainingPlan, nn.Module | None]:
+    """Return the plan with its network named, and the network where it is the user's own."""
+    if network is None:
+        if pretrained or tune != "all":
+            raise AuguryError("pretrained and tune are for a network of your own; give network")
+        return plan, None
+    if isinstance(network, nn.Module):
+        name = plan.network if plan.network != TrainingPlan().network else type(network).__name__
+        return replace(plan, network=name, pretrained=pretrained, tune=tune), network
+    if network not in ARCHITECTURES:
+        known = ", ".join(name for name in ARCHITECTURES if name != "small")
+        raise AuguryError(
+            f"network must be {known} or a torch.nn.Module, got {network!r}; load your own with "
+            "augury.load_network"
+        )
+    return replace(plan, network=network), None
 
 
 def changes_nothing(augmentation: Augmentation, data: Dataset, seed: int) -> bool:

@@ -9,7 +9,6 @@ since every gain is measured against it.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,18 +17,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from augury._base.errors import AuguryError
-from augury._base.parallel import run_parallel
 from augury.augmentations.base import Augmentation
 from augury.data.dataset import Dataset
 from augury.forecasting.splits import grouped_split
-from augury.forecasting.training.grouped import RATES, Grouped
-from augury.forecasting.training.members import (
-    Fold,
-    Schedule,
-    member_loss,
-    run_members,
-    train_members,
-)
+from augury.forecasting.training.grouped import RATES
+from augury.forecasting.training.members import Fold, Schedule, member_loss
+from augury.forecasting.training.own import OwnNetwork
+from augury.forecasting.training.runners import OneByOne, OwnRunner, Runner, Together
 from augury.statistics.temperature import calibrated_log_loss
 
 _REPLICA = 100  # replicas of fold k have numbers k + 100, k + 200, …
@@ -154,30 +148,31 @@ def run_folds(
     device: torch.device,
     tick: Callable[[str], None] = lambda now: None,
     curve: bool = True,
+    own: OwnNetwork | None = None,
 ) -> list[HeldOut]:
     """Train all candidates on some folds, and no augmentation beside them, and judge them.
 
     With `curve`, no augmentation is also trained on half of the examples, for a learning curve.
+    With `own`, that network is trained instead of the trial's.
     Costs folds × (candidates + 1.5 × replicas) × epochs × examples passes through the network.
     """
     folds = [make_fold(data, trial, seed, number) for number in numbers]
-    architecture = trial.network
-    schedule = Schedule(trial.epochs, trial.batch, rate=RATES[architecture])
+    rate = own.rate if own else RATES[trial.network]
+    schedule = Schedule(trial.epochs, trial.batch, rate)
     clean = [
         replace(fold, number=fold.number + _REPLICA * (r + 1))
         for fold in folds
         for r in range(trial.replicas)
     ]
     fewer = [replace(f, train=f.train[: max(2, len(f.train) // 2)]) for f in clean]
-    outputs = 1 if data.classes is None else len(data.classes)
-
-    def start(fold: Fold) -> Grouped:
-        return Grouped(architecture, 1, data.shape, outputs, fold.start)
-
-    runner = _together if device.type == "cuda" else _one_by_one
-    work = (data, schedule, start, device, tick)
-    tried, plain = runner(list(candidates), folds, clean, *work)
-    half = runner([], [], fewer, *work)[1] if curve else [p[:, :0] for p in plain]
+    if own is not None:
+        runner: Runner = OwnRunner(own, data, schedule, device, tick)
+    elif device.type == "cuda":
+        runner = Together(trial.network, data, schedule, device, tick)
+    else:
+        runner = OneByOne(trial.network, data, schedule, device, tick)
+    tried, plain = runner.run(list(candidates), folds, clean)
+    half = runner.run([], [], fewer)[1] if curve else [p[:, :0] for p in plain]
     found = []
     for k, fold in enumerate(folds):
         own = slice(k * trial.replicas, (k + 1) * trial.replicas)
@@ -189,67 +184,11 @@ def run_folds(
     return found
 
 
-def ticks(trial: Trial, candidates: int, device: torch.device) -> int:
+def ticks(trial: Trial, candidates: int, device: torch.device, own: bool = False) -> int:
     """Return how often `tick` is called while a whole trial is run."""
-    if device.type == "cuda":
+    if device.type == "cuda" and not own:
         return 2
     return trial.folds * (candidates + 2 * trial.replicas)
-
-
-_Start = Callable[[Fold], Grouped]
-_Tick = Callable[[str], None]
-
-
-def _together(
-    candidates: list[Augmentation],
-    folds: list[Fold],
-    clean: list[Fold],
-    data: Dataset,
-    schedule: Schedule,
-    start: _Start,
-    device: torch.device,
-    tick: _Tick,
-) -> tuple[list[Tensor], list[Tensor]]:
-    """Train all as one grouped network: a GPU is idle with one small network."""
-    starts = [start(fold) for fold in folds for _ in candidates]
-    net = Grouped.joined([*starts, *(start(replica) for replica in clean)]).to(device)
-    train_members(net, data, schedule, candidates, folds if candidates else [], clean)
-    tick("all candidates")
-    tried = folds if candidates else []
-    rows = [fold.held for fold in (*tried, *clean)]
-    found = run_members(net, data, rows, [len(candidates)] * len(tried) + [1] * len(clean))
-    return found[: len(tried)], found[len(tried) :]
-
-
-def _one_by_one(
-    candidates: list[Augmentation],
-    folds: list[Fold],
-    clean: list[Fold],
-    data: Dataset,
-    schedule: Schedule,
-    start: _Start,
-    device: torch.device,
-    tick: _Tick,
-) -> tuple[list[Tensor], list[Tensor]]:
-    """Train each network on a core of its own: a CPU runs plain convolutions faster."""
-    # made here, since threads share the generator that first weights are drawn from
-    starts = {fold.number: start(fold) for fold in (*folds, *clean)}
-
-    def work(job: tuple[Fold, Augmentation | None], tick: _Tick) -> Tensor:
-        fold, candidate = job
-        net = copy.deepcopy(starts[fold.number]).to(device)
-        if candidate is None:
-            train_members(net, data, schedule, [], [], [fold])
-        else:
-            train_members(net, data, schedule, [candidate], [fold])
-        tick("no augmentation" if candidate is None else repr(candidate))
-        return run_members(net, data, [fold.held], [1])[0]
-
-    jobs = [(fold, candidate) for fold in folds for candidate in candidates]
-    done = run_parallel(work, [*jobs, *((fold, None) for fold in clean)], tick)
-    step = len(candidates)
-    tried = [torch.cat(done[k : k + step], 1) for k in range(0, len(jobs), step or 1)]
-    return tried, done[len(jobs) :]
 
 
 def _summary(

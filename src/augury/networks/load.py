@@ -25,6 +25,7 @@ def load_network(
     *,
     weights: str | Path | None = None,
     pretrained: bool = False,
+    outputs: int | None = None,
 ) -> nn.Module:
     """Load a network and put it in eval mode.
 
@@ -39,6 +40,8 @@ def load_network(
         A file of weights for the network: safetensors, or a state dict saved by torch.
     pretrained
         Download the trained weights of a timm model, and scale inputs in [0, 1] as it expects.
+    outputs
+        How many outputs a timm model gets; by default as many as it was trained with.
 
     Examples
     --------
@@ -58,7 +61,7 @@ def load_network(
     elif path.suffix in (".pt", ".pt2", ".pth", ".ts") or len(path.parts) > 1:
         raise AuguryError(f"there is no file {spec}; check the path")
     else:
-        network = _timm(spec, shape, pretrained)
+        network = _timm(spec, shape, pretrained, outputs)
     if weights is not None:
         _load_weights(network, Path(weights).expanduser())
     return network.eval()
@@ -83,7 +86,7 @@ def _called(spec: str) -> nn.Module:
     return network
 
 
-def _timm(name: str, shape: tuple[int, ...], pretrained: bool) -> nn.Module:
+def _timm(name: str, shape: tuple[int, ...], pretrained: bool, outputs: int | None) -> nn.Module:
     try:
         timm = importlib.import_module("timm")
     except (ImportError, RuntimeError, OSError) as error:  # torchvision may not fit torch
@@ -97,7 +100,8 @@ def _timm(name: str, shape: tuple[int, ...], pretrained: bool) -> nn.Module:
         raise AuguryError(f"timm has no model {name!r}{hint}")
     try:
         with _quiet():
-            network = timm.create_model(name, pretrained=pretrained, in_chans=shape[0])
+            last = {} if outputs is None else {"num_classes": outputs}
+            network = timm.create_model(name, pretrained=pretrained, in_chans=shape[0], **last)
     except Exception as error:  # whatever the download or the architecture may raise
         if not pretrained:
             raise AuguryError(f"timm cannot build {name}: {cause(error)}") from error

@@ -21,6 +21,7 @@ from augury.features.base import FeatureMap
 from augury.features.orbit import Orbit
 from augury.forecasting.forecast import Judgement
 from augury.forecasting.plan import TrainingPlan
+from augury.forecasting.training.own import OwnNetwork
 from augury.forecasting.verdicts import SHARE
 from augury.statistics.base import Estimate, group_of
 from augury.statistics.jackknife import jackknife
@@ -46,6 +47,8 @@ class Setting:
     budget: float | None = None
     effort: int | None = None
     started: float = field(default_factory=perf_counter)
+    own: OwnNetwork | None = None
+    """The user's own network, for a trial to train."""
 
     @property
     def batches(self) -> int:

@@ -35,20 +35,22 @@ class TrialScore(Score):
 
     def judge_all(self, candidates: Sequence[Augmentation]) -> Judged:
         setting = self.setting
-        level = setting.effort
+        level, own = setting.effort, setting.own
+        if own is not None:
+            own.check(setting.data, setting.device)
         if level is None:
             level = choose_level(
                 setting.plan, setting.data, candidates, setting.device, setting.budget,
-                setting.started,
+                setting.started, own,
             )  # fmt: skip
         self.level = level
-        trial = make_trial(setting.plan, setting.data, level)
+        trial = make_trial(setting.plan, setting.data, level, own is not None)
         self.trial = trial
         data, fitted = shrink(setting.data, candidates, trial.side)
-        self.expect(ticks(trial, len(fitted), setting.device))
+        self.expect(ticks(trial, len(fitted), setting.device, own is not None))
         folds = run_folds(
             data, fitted, trial, range(trial.folds),
-            seed=setting.seed, device=setting.device, tick=self.tick,
+            seed=setting.seed, device=setting.device, tick=self.tick, own=own,
         )  # fmt: skip
         classes = None if data.classes is None else len(data.classes)
         planned = setting.plan.examples or data.total
@@ -92,6 +94,8 @@ class TrialScore(Score):
         """Return reasons to give no verdict at all."""
         setting, base = self.setting, forecast.baseline
         found = []
+        if setting.own and (unlike := setting.own.warning(setting.data, setting.device)):
+            found.append(unlike)
         if setting.data.kind != "image" or setting.data.classes is None:
             found.append("this kind of data was not among those that forecasts were checked on")
         if self.level < DECIDES:

@@ -76,8 +76,8 @@ def train_members(
     steps = schedule.steps(len((*folds, *clean)[0].train))
     cycle = torch.optim.lr_scheduler.OneCycleLR(optimizer, schedule.rate, total_steps=steps)
     net.train()
-    for x, y in _batches(data, schedule, candidates, folds, clean, device):
-        with _precision(device):
+    for x, y in make_batches(data, schedule, candidates, folds, clean, device):
+        with precision(device):
             out = net(x).float()
         loss = member_loss(out, y, data.classes is not None).sum() / len(x)
         optimizer.zero_grad()
@@ -116,18 +116,18 @@ def run_members(
     for index in torch.stack(list(rows)).split(max(16, 16384 // net.members), dim=1):
         x = data.batch(index.flatten(), device, torch.float32)
         x = x.unflatten(0, index.shape).transpose(0, 1)  # (b, rows, *shape)
-        with _precision(device):
+        with precision(device):
             parts.append(net(x.repeat_interleave(repeats, 1)).float())
     return list(torch.cat(parts).split(list(copies), dim=1))
 
 
-def _precision(device: torch.device) -> contextlib.AbstractContextManager:
+def precision(device: torch.device, cache: bool = True) -> contextlib.AbstractContextManager[None]:
     """Use bfloat16 on a GPU that has it, and float32 on a CPU, so that all CPUs agree."""
     short = device.type == "cuda" and has_bfloat16(device)
-    return torch.autocast(device.type, torch.bfloat16, enabled=short)
+    return torch.autocast(device.type, torch.bfloat16, enabled=short, cache_enabled=cache)
 
 
-def _batches(
+def make_batches(
     data: Dataset,
     schedule: Schedule,
     candidates: Sequence[Augmentation],

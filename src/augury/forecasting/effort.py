@@ -134,7 +134,7 @@ def choose_level(
         return (OWN if own else GPU) if device.type == "cuda" else (OWN_CPU if own else CPU)
     cores = 1 if device.type == "cuda" or own else torch.get_num_threads()
     paces: dict[tuple[str, int], float] = {}
-    chosen = None
+    chosen, seconds, spent = None, 0.0, 0.0
     for level in range(len(LEVELS)):
         trial = make_trial(plan, data, level, own is not None)
         kind = (trial.network, trial.side)

@@ -227,10 +227,9 @@ def _planned(
         name = plan.network if plan.network != TrainingPlan().network else type(network).__name__
         return replace(plan, network=name, pretrained=pretrained, tune=tune), network
     if network not in ARCHITECTURES:
-        known = ", ".join(name for name in ARCHITECTURES if name != "small")
         raise AuguryError(
-            f"network must be {known} or a torch.nn.Module, got {network!r}; load your own with "
-            "augury.load_network"
+            f"network must be cnn, resnet, lenet or a torch.nn.Module, got {network!r}; load your "
+            "own with augury.load_network"
         )
     return replace(plan, network=network), None
 

@@ -175,11 +175,11 @@ def run_folds(
     half = runner.run([], [], fewer)[1] if curve else [p[:, :0] for p in plain]
     found = []
     for k, fold in enumerate(folds):
-        own = slice(k * trial.replicas, (k + 1) * trial.replicas)
+        mine = slice(k * trial.replicas, (k + 1) * trial.replicas)
         y = data.y[fold.held].to(device)
-        parts = [*plain[own], *([tried[k]] if candidates else [])]
+        parts = [*plain[mine], *([tried[k]] if candidates else [])]
         found.append(
-            _summary(fold, torch.cat(parts, 1), torch.cat(half[own], 1), y, trial.replicas, data)
+            _summary(fold, torch.cat(parts, 1), torch.cat(half[mine], 1), y, trial.replicas, data)
         )
     return found
 

@@ -121,7 +121,7 @@ def run_members(
     return list(torch.cat(parts).split(list(copies), dim=1))
 
 
-def precision(device: torch.device, cache: bool = True) -> contextlib.AbstractContextManager[None]:
+def precision(device: torch.device, cache: bool = True) -> contextlib.AbstractContextManager:
     """Use bfloat16 on a GPU that has it, and float32 on a CPU, so that all CPUs agree."""
     short = device.type == "cuda" and has_bfloat16(device)
     return torch.autocast(device.type, torch.bfloat16, enabled=short, cache_enabled=cache)

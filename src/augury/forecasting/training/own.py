@@ -144,7 +144,7 @@ class OwnTrainer:
         self.parameters = [p for p in self.net.parameters() if p.requires_grad]
         self._rate = torch.tensor(schedule.rate, device=device)
         self._optimizer = self._new_optimizer()
-        self._graph: Any = None
+        self._graph: torch.cuda.CUDAGraph | bool | None = None
         self._x = self._y = torch.empty(0)
 
     def run(self, candidate: Augmentation | None, fold: Fold) -> Tensor:
@@ -208,7 +208,7 @@ class OwnTrainer:
         else:
             if self._graph is None:
                 self._capture(x, y)
-            if self._graph is False:
+            if not isinstance(self._graph, torch.cuda.CUDAGraph):
                 self._compute(x, y)
                 return
             self._x.copy_(x)

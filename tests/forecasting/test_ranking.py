@@ -195,7 +195,7 @@ class TestOwnNetwork:
         assert found["flips"].gain < found["translation(0.1)"].gain
 
     def test_what_does_not_fit_is_said(self):
-        x, y = np.zeros((20, 1, 8, 8)), np.arange(20) % 2
+        x, y = np.random.default_rng(1).random((20, 1, 8, 8)), np.arange(20) % 2
         net = self.network()
         given = {"network": net, "layer": "1"}
         refused("uses no feature map|ridge", augury.rank, x, y, **given, score="trial")

@@ -112,19 +112,39 @@ def test_folds_that_disagree_widen_the_error():
     agree = [fold([0.5, 0.6, 0.4], [1.2] * 3, half=()), fold([0.5, 0.6, 0.4], [1.2] * 3, 100)]
     differ = [fold([0.5, 0.7, 0.3], [1.2] * 3, half=()), fold([0.5, 0.5, 0.5], [1.2] * 3, 100)]
     errors = [
-        Forecast(folds, labels(), 10, trained=100, planned=100)._run_error()
+        Forecast(folds, labels(), 10, trained=100, planned=100)._run_noise()[0]
         for folds in (agree, differ)
     ]
     assert errors[1] > 1.5 * errors[0]
 
 
+def run_noise(*folds):
+    return Forecast(list(folds), labels(), 10, trained=100, planned=100)._run_noise()
+
+
 def test_more_folds_and_replicas_narrow_the_error():
-    one = Forecast([fold([0.5, 0.6], [1.2, 1.2])], labels(), 10, trained=100, planned=100)
-    few = fold([0.5, 0.6], [1.2, 1.2], replicas=(0.5,))
-    assert Forecast([few], labels(), 10, trained=100, planned=100)._run_error() > one._run_error()
-    two = [fold([0.5, 0.6], [1.2, 1.2]), fold([0.5, 0.6], [1.2, 1.2], 100)]
-    both = Forecast(two, labels(), 10, trained=100, planned=100)
-    assert both._run_error() == pytest.approx(one._run_error() / math.sqrt(2))
+    one, few = fold([0.5, 0.6], [1.2] * 2), fold([0.5, 0.6], [1.2] * 2, replicas=(0.5,))
+    assert run_noise(few)[0] > run_noise(one)[0]
+    assert run_noise(one, fold([0.5, 0.6], [1.2] * 2, 100))[0] < run_noise(one)[0] / 1.4
+
+
+def test_the_noise_of_runs_by_hand():
+    """A prior of 0.02 √(a(1−a)) counts four times, and each replica but the first once."""
+    found = fold([0.5, 0.6], [1.2] * 2, replicas=(0.4, 0.5, 0.6))
+    error, freedom = run_noise(found)
+    prior = (0.02 * 0.5 / 0.25) ** 2
+    between = 2 * logit(0.6) ** 2  # of 0.4 and 0.6; 0.5 is their mean
+    assert freedom == 6
+    assert error == pytest.approx(math.sqrt((4 * prior + between) / 6 * (1 + 1 / 3)))
+
+
+def test_an_effect_within_the_noise_of_runs_is_not_clear():
+    """Replicas that differ by 20 points say that a gain of 10 may be nothing."""
+    for replicas, clear in (((0.5, 0.5, 0.5), True), ((0.4, 0.5, 0.6), False)):
+        found = fold([0.5, 0.7], [1.2, 1.2], replicas=replicas, half=(), size=1000)
+        y = labels(1000)
+        judged = Forecast([found], y, 10, trained=100, planned=100).judge(0)
+        assert judged.clear is clear
 
 
 @pytest.mark.parametrize("right", [1.0, 0.0])

@@ -68,6 +68,8 @@ class Judgement:
     """That the candidate helps."""
     per_class: tuple[tuple[float, float, float], ...] = ()
     """Gain of each class, with its interval."""
+    clear: bool = True
+    """Whether what was measured exceeds its own noise, at a level of 95 %."""
 
 
 @dataclass(frozen=True)
@@ -148,13 +150,14 @@ class Forecast:
         """Return δ of a candidate, numbered from 0, and its standard error."""
         links = self._links(self.accuracy)
         moved = float((links[:, candidate + 1] - links[:, 0]).mean())
-        return moved, max(self._run_error(), self._sample_error(candidate + 1))
+        return moved, max(self._run_noise()[0], self._sample_error(candidate + 1))
 
     def judge(self, candidate: int) -> Judgement:
         """Return what is expected of a candidate, numbered from 0."""
         base, freedom = self.baseline, self.calibration.freedom
+        moved, error = self.shift(candidate)
         gain, spread = expect(
-            *self.shift(candidate), base.tried, base.expected, bool(self.classes), self.calibration
+            moved, error, base.tried, base.expected, bool(self.classes), self.calibration
         )
         half = float(stdtrit(freedom, 0.975)) * spread
         worst, best = _bounds(base.expected, bool(self.classes))
@@ -165,11 +168,12 @@ class Forecast:
             min(best, gain + half),
             float(stdtr(freedom, gain / spread)),
             self._per_class(candidate + 1),
+            clear=abs(moved) > float(stdtrit(self._run_noise()[1], 0.975)) * error,
         )
 
     def run_spread(self) -> float:
         """Return the standard error of a gain that training runs leave, in points."""
-        return 100 * self._run_error() * _variance(self.baseline.expected)
+        return 100 * self._run_noise()[0] * _variance(self.baseline.expected)
 
     def _links(self, accuracy: Tensor) -> Tensor:
         """Return log-odds; a share of variance explained stays as it is."""
@@ -234,10 +238,11 @@ class Forecast:
         error = spread / math.sqrt(max(1, len(replicas)))
         return Baseline(tried, expected, error, self._curve[1], self.balanced)
 
-    def _run_error(self) -> float:
-        """Return the standard error of δ from how far folds disagree, pooled over candidates.
+    def _run_noise(self) -> tuple[float, float]:
+        """Return the standard error of δ that training runs leave, and its degrees of freedom.
 
-        The prior counts as four degrees of freedom, so that a single fold has an error too.
+        It is pooled from how far replicas without augmentation disagree, how far folds disagree
+        about candidates, and a prior, which counts as four degrees of freedom.
         """
         folds, columns = self.accuracy.shape
         links = self._links(self.accuracy)
@@ -245,6 +250,11 @@ class Forecast:
         scale = 1 / _variance(self.baseline.tried) if self.classes else 1.0
         prior = (self.calibration.noise * size * scale) ** 2
         total, freedom = 4 * prior, 4.0
+        for fold in self.folds:
+            scores = self._links(fold.replicas)
+            if len(scores) > 1:
+                total += float((scores - scores.mean()).square().sum())
+                freedom += len(scores) - 1
         if folds > 1 and columns > 2:
             gaps = links[:, 1:] - links[:, :1]
             gaps = gaps - gaps.mean(
@@ -255,7 +265,7 @@ class Forecast:
             total += float(own.square().sum())
             freedom += freedom_here
         replicas = max(1, len(self.folds[0].replicas))
-        return math.sqrt(total / freedom / folds * (1 + 1 / replicas))
+        return math.sqrt(total / freedom / folds * (1 + 1 / replicas)), freedom
 
     def _sample_error(self, k: int) -> float:
         """Return the standard error of δ from leaving out groups of held-out examples."""
@@ -279,7 +289,7 @@ class Forecast:
         index = torch.cat([fold.index for fold in self.folds])
         change = torch.cat([fold.right[:, k] - fold.right[:, 0] for fold in self.folds])
         found = []
-        run = 100 * self._run_error() * _variance(self.baseline.tried)
+        run = 100 * self._run_noise()[0] * _variance(self.baseline.tried)
         for c in range(self.classes):
             own = change[self.y[index] == c]
             if len(own) < 2:

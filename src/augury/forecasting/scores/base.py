@@ -174,4 +174,7 @@ class ClosedForm(Score):
         per_class = tuple(
             (change, -math.inf, math.inf) for change in (found.per_class - base.per_class).tolist()
         )
-        return Judgement(found.value, gain, interval.low, interval.high, probability, per_class)
+        return Judgement(
+            found.value, gain, interval.low, interval.high, probability, per_class,
+            clear=not interval.low <= 0 <= interval.high,
+        )  # fmt: skip

@@ -1,0 +1,185 @@
+"""Where no candidate has an effect: how often does a score claim one?
+
+    python benchmarks/no_effect.py [--runs 50] [--jobs 2] [--score trial]… [--case "noise images"]…
+    python benchmarks/no_effect.py --quick
+
+Each run ranks candidates on 600 digits of 8 × 8 pixels with another seed, where the truth is known
+to be nothing: either the candidates change nothing that matters, or nothing can be learnt from the
+examples. "helps" and "hurts" are then wrong, and so is "probably"; both are counted, apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from _result import add_out, compact, environment
+from sklearn.datasets import load_digits
+
+import augury
+from augury._base.files import write
+from augury.features import FourierFeatures
+from augury.forecasting.scores import SCORES
+
+EXAMPLES = 600
+EPOCHS = 20
+FEATURES = 256  # of a closed form: a quarter of the default, for time
+EFFORT = 4
+"""The least effort whose trials may say more than "probably"."""
+
+MOST = 0.05
+"""The share of candidates that may be said to help or to hurt."""
+
+REAL = ("rotation(30)", "translation(0.1)", "horizontal_flip", "noise(0.2)", "cutout(0.25)")
+Case = Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray, list[Any]]]
+
+
+def same(x: torch.Tensor) -> torch.Tensor:
+    """Return the input, as a user's function that does nothing."""
+    return x
+
+
+def _digits(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    found = load_digits()
+    chosen = rng.permutation(len(found.target))[:EXAMPLES]
+    return (found.images[chosen] * 15.9375).astype(np.uint8), found.target[chosen]
+
+
+def _unchanged(candidate: Any) -> Case:
+    return lambda rng: (*_digits(rng), [candidate])
+
+
+def _shuffled(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, list[Any]]:
+    x, y = _digits(rng)
+    return x, rng.permutation(y), list(REAL)
+
+
+def _repeated(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, list[Any]]:
+    x, y = _digits(rng)
+    return x[rng.integers(0, 10, len(x))], rng.permutation(y), list(REAL)
+
+
+def _copies(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, list[Any]]:
+    """Return each digit four times, with one label of chance: copies leak into what is held out."""
+    x, y = (np.repeat(part[: EXAMPLES // 4], 4, 0) for part in _digits(rng))
+    order = rng.permutation(len(x))
+    y = np.repeat(rng.permutation(y[::4]), 4)
+    return x[order], y[order], list(REAL)
+
+
+def _noise(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, list[Any]]:
+    x = rng.integers(0, 256, (EXAMPLES, 8, 8), dtype=np.uint8)
+    return x, rng.integers(0, 10, EXAMPLES), list(REAL)
+
+
+CASES: dict[str, Case] = {
+    "a function that returns its input": _unchanged(augury.Sampled(same)),
+    "rotation(0.001)": _unchanged("rotation(0.001)"),
+    "noise of one grey level": _unchanged("noise(0.004)"),
+    "shuffled labels": _shuffled,
+    "ten examples, repeated": _repeated,
+    "copies with shuffled labels": _copies,
+    "noise images": _noise,
+}
+
+
+def run(case: str, score: str, seed: int) -> dict[str, Any]:
+    """Rank once; return how often each verdict was given."""
+    started = time.perf_counter()
+    x, y, candidates = CASES[case](np.random.default_rng(seed))
+    work: Any = (
+        {"effort": EFFORT} if score == "trial" else {"feature_map": FourierFeatures(FEATURES)}
+    )
+    found = augury.rank(
+        x, y, candidates, kind="image", score=score, epochs=EPOCHS, seed=seed, device="cpu", **work
+    )
+    said = [row.verdict for row in found.rows]
+    return {
+        "case": case,
+        "score": score,
+        "seed": seed,
+        "candidates": len(said),
+        "sure": sum(one in ("helps", "hurts") for one in said),
+        "probably": sum(one.startswith("probably") for one in said),
+        "largest": max(abs(row.gain) for row in found.rows),
+        "seconds": round(time.perf_counter() - started, 2),
+    }
+
+
+def summarise(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the shares of each case and score."""
+    rows = []
+    for case, score in dict.fromkeys((one["case"], one["score"]) for one in runs):
+        own = [one for one in runs if (one["case"], one["score"]) == (case, score)]
+        candidates = sum(one["candidates"] for one in own)
+        rows.append(
+            {
+                "case": case,
+                "score": score,
+                "runs": len(own),
+                "candidates": candidates,
+                "sure": sum(one["sure"] for one in own) / candidates,
+                "probably": sum(one["probably"] for one in own) / candidates,
+                "runs_with_any": sum(one["sure"] > 0 for one in own) / len(own),
+            }
+        )
+    return rows
+
+
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--runs", type=int, default=50, help="seeds of each case and score")
+    parser.add_argument("--jobs", type=int, default=2, help="runs at a time, each on one core")
+    parser.add_argument("--score", action="append", choices=list(SCORES))
+    parser.add_argument("--case", action="append", choices=list(CASES))
+    parser.add_argument("--quick", action="store_true", help="two seeds of each")
+    add_out(parser)
+    options = parser.parse_args()
+    jobs = list(
+        product(
+            options.case or CASES,
+            options.score or SCORES,
+            range(2 if options.quick else options.runs),
+        )
+    )
+    about = environment(torch.device("cpu"))
+    path = Path(options.out) / "no_effect.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    done: list[dict[str, Any]] = []
+
+    def keep() -> list[dict[str, Any]]:
+        done.sort(key=lambda one: jobs.index((one["case"], one["score"], one["seed"])))
+        shares = summarise(done)
+        write(path, compact({"environment": about, "most": MOST, "shares": shares, "runs": done}))
+        return shares
+
+    started = time.perf_counter()
+    with ProcessPoolExecutor(options.jobs, initializer=_one_thread) as pool:
+        for future in as_completed([pool.submit(run, *job) for job in jobs]):
+            done.append(future.result())
+            if len(done) % 50 == 0:
+                keep()
+    shares = keep()
+    for row in shares:
+        print(
+            f"{row['score']:>18} | {row['case']:<34} sure={row['sure']:.3f} "
+            f"probably={row['probably']:.3f} runs_with_any={row['runs_with_any']:.3f}"
+        )
+    worst = max(row["sure"] for row in shares)
+    print(f"runs={len(done)} worst={worst:.3f} seconds={time.perf_counter() - started:.0f}")
+    print(f"wrote {path}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,97 +1,32 @@
-"""The scikit-learn side: its own checks, what augmentation does, files, bad input."""
+"""What augmentation does for the estimators, and what their parameters do."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
-import pickle
 from functools import partial
 
 import numpy as np
 import pytest
 import torch
+from kernel_models import IMAGE, fitted
 from refusal import refused
-from safetensors.torch import load as read_tensors
-from safetensors.torch import save as write_tensors
 from sklearn.base import clone
-from sklearn.datasets import load_digits
-from sklearn.linear_model import RidgeClassifier
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from augury._base.errors import AuguryError
 from augury._base.rng import Rng
-from augury.augmentations import Sampled, parse
+from augury.augmentations import parse
 from augury.kernel import (
     AugmentedFourierFeatures,
     AugmentedKernelClassifier,
     AugmentedKernelRegressor,
-    about_model,
-    load_model,
-    save_model,
 )
 from augury.kernel.solvers import solve_ridge
 from augury.kernel.solvers.gram import accumulate
-
-IMAGE = (1, 8, 8)
-EXACT = {"n_components": 64, "precision": "float64", "device": "cpu"}
-
-
-@parametrize_with_checks(
-    [
-        AugmentedKernelClassifier(**EXACT),
-        AugmentedKernelClassifier(loss="logistic", **EXACT),
-        AugmentedKernelRegressor(**EXACT),
-        AugmentedFourierFeatures(n_components=64),
-    ]
-)
-def test_scikit_learns_checks_in_float64(estimator, check):
-    check(estimator)
-
-
-@parametrize_with_checks(
-    [
-        AugmentedKernelClassifier("jitter(0.1)", **EXACT),
-        # a pickle is read on the CPU, where float32 rounds in other places than on a GPU
-        AugmentedKernelRegressor("feature_dropout(0.1)", n_components=64, device="cpu"),
-        AugmentedKernelClassifier(n_components=64, device="cpu"),
-        AugmentedKernelClassifier(loss="logistic", n_components=64, device="cpu"),
-    ],
-)
-def test_scikit_learns_checks_with_augmentation(estimator, check, monkeypatch):
-    if estimator.precision == "float32" and "subset_invariance" in str(check):
-        # sums in float32 depend on the size of a batch in their last digits, and 1e-7 is asked
-        monkeypatch.setattr(
-            "sklearn.utils.estimator_checks.assert_allclose",
-            lambda found, expected, atol, err_msg: np.testing.assert_allclose(
-                found, expected, rtol=1e-5, atol=1e-5, err_msg=err_msg
-            ),
-        )
-    check(estimator)
-
-
-@pytest.fixture(scope="module")
-def digits():
-    X, y = load_digits(return_X_y=True)
-    return (
-        (X[:600] / 16).astype(np.float32),
-        y[:600],
-        (X[1000:1400] / 16).astype(np.float32),
-        y[1000:1400],
-    )
 
 
 def rotated(X, degrees=25.0):
     x = torch.from_numpy(X).reshape(-1, *IMAGE)
     turned = parse(f"rotation({degrees})").views(x, 1, Rng(5, torch.arange(len(x))))[0]
     return turned.flatten(1).numpy()
-
-
-def fitted(digits, augmentation="rotation(25)", **options):
-    options = {"input_shape": IMAGE, "n_components": 512, "device": "cpu"} | options
-    return AugmentedKernelClassifier(augmentation, **options).fit(*digits[:2])
 
 
 @pytest.mark.parametrize("objective", ["first-order", "tangent", "second-order", "exact"])
@@ -315,133 +250,6 @@ def test_the_regressor_learns_several_outputs(digits):
     assert model.predict(X_new).shape == (len(X_new), 2)
     assert model.score(X, targets) > 0.95
     assert AugmentedKernelRegressor(n_components=64).fit(X, targets[:, 0]).predict(X).ndim == 1
-
-
-def test_pipelines_grids_clones_and_pickles(digits):
-    X, y, X_new, _ = digits
-    features = AugmentedFourierFeatures("rotation(25)", input_shape=IMAGE, n_components=128)
-    pipeline = make_pipeline(features, StandardScaler(), RidgeClassifier())
-    assert pipeline.fit(X, y).score(X, y) > 0.9
-    assert len(features.get_feature_names_out()) == 128
-    grid = GridSearchCV(
-        AugmentedKernelClassifier(input_shape=IMAGE, n_components=128, device="cpu"),
-        {"augmentation": ["identity", "rotation(10)"]},
-        cv=2,
-    )
-    assert grid.fit(X, y).best_params_["augmentation"] in ("identity", "rotation(10)")
-    model = fitted(digits, parse("rotation(25)"))
-    assert clone(model).get_params()["augmentation"] == parse("rotation(25)")
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict(X_new), model.predict(X_new))
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"loss": "logistic"},
-        {"sampling": "hadamard", "kernel": "matern", "mean": 0.1, "std": 0.5},
-        {"augmentation": "translation(0.1) >> flips", "objective": "exact"},
-        {"augmentation": "noise(0.1)", "objective": "tangent", "mean": [0.2]},
-    ],
-)
-def test_a_saved_model_predicts_the_same(digits, options, tmp_path):
-    model = fitted(digits, **({"n_components": 128} | options))
-    model.save(tmp_path / "model")
-    again = AugmentedKernelClassifier.load(tmp_path / "model")
-    np.testing.assert_allclose(
-        again.predict_proba(digits[2]), model.predict_proba(digits[2]), atol=1e-5
-    )
-    assert again.get_params() | {"device": 0, "augmentation": 0} == model.get_params() | {
-        "device": 0,
-        "augmentation": 0,
-    }
-    assert again.describe() == model.describe()
-
-
-def test_regressors_and_words_survive_a_file(digits, tmp_path):
-    X, y, X_new, _ = digits
-    model = AugmentedKernelRegressor(n_components=64, device="cpu").fit(X, X[:, :2])
-    save_model(model, tmp_path / "numbers", about={"kind": "vector"})
-    again = load_model(tmp_path / "numbers", device="cpu")
-    np.testing.assert_allclose(again.predict(X_new), model.predict(X_new))
-    assert about_model(tmp_path / "numbers") == {"kind": "vector"}
-    words = fitted((X, np.array(["even", "odd"])[y % 2]), n_components=64)
-    words.save(tmp_path / "words")
-    assert list(load_model(tmp_path / "words").classes_) == ["even", "odd"]
-    refused("AugmentedKernelClassifier", AugmentedKernelRegressor.load, tmp_path / "words")
-
-
-def test_damaged_or_changed_files_are_refused_in_one_line(digits, tmp_path):
-    path = tmp_path / "model"
-    fitted(digits, n_components=64).save(path)
-    whole = path.read_bytes()
-    refused("there is no model file", load_model, tmp_path / "none")
-    for length in (0, 7, 100, len(whole) // 2, len(whole) - 1):
-        path.write_bytes(whole[:length])
-        refused("damaged or cut short|again", load_model, path)
-    for place in (20, len(whole) // 2, len(whole) - 3):
-        changed = bytearray(whole)
-        changed[place] ^= 1
-        path.write_bytes(bytes(changed))
-        with pytest.raises(AuguryError) as caught:
-            load_model(path)
-        assert "\n" not in str(caught.value)
-    path.write_bytes(pickle.dumps({"weights": 1}))
-    refused("not a model file", load_model, path)
-    path.write_bytes(write_tensors({"weights": torch.zeros(2)}))
-    refused("no model of augury", load_model, path)
-
-
-def rewrite(path, change):
-    """Change a model's settings or tensors and sign them anew, as an attacker could."""
-    from safetensors import safe_open
-
-    from augury.kernel.persistence import _digest
-
-    with safe_open(str(path), framework="pt") as file:
-        settings = json.loads(file.metadata()["augury"])
-    tensors = read_tensors(path.read_bytes())
-    change(settings, tensors)
-    text = json.dumps(settings, sort_keys=True)
-    path.write_bytes(write_tensors(tensors, {"augury": text, "digest": _digest(text, tensors)}))
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda s, t: s["params"].update(augmentation="sampled(os:getcwd)"), "not allowed"),
-        (lambda s, t: s["params"].update(augmentation="__import__('os')"), "cannot read"),
-        (lambda s, t: s["params"].update(n_views=10**9), "n_views"),
-        (lambda s, t: s["params"].update(n_components="many"), "must"),
-        (lambda s, t: s["params"].update(surprise=1), "surprise"),
-        (lambda s, t: s["params"].update(random_state=None), "random_state is None"),
-        (lambda s, t: s.update(format=99), "format 99"),
-        (lambda s, t: s.update(shape=[1, 9, 9]), "must have"),
-        (lambda s, t: s.update(kind="subprocess"), "kind must be one of"),
-        (lambda s, t: s.pop("gamma"), "gamma"),
-        (lambda s, t: s.update(classes=[1, 2]), "must have"),
-        (lambda s, t: t.update(weights=torch.zeros(3, 3)), "must have (64, 10)"),
-        (lambda s, t: t.update(bias=t["bias"] * float("nan")), "NaN"),
-        (lambda s, t: t.pop("phi.frequencies"), "phi.frequencies"),
-    ],
-)
-def test_no_change_of_a_file_runs_code_or_breaks_loading(digits, tmp_path, change, words):
-    path = tmp_path / "model"
-    fitted(digits, n_components=64).save(path)
-    rewrite(path, change)
-    refused(words, load_model, path)
-
-
-def double(x):
-    return 2 * x
-
-
-def test_what_cannot_be_saved_is_said(digits, tmp_path):
-    model = fitted(digits, Sampled(double), n_components=64)
-    refused("holds code", model.save, tmp_path / "model")
-    refused("not fitted", AugmentedKernelClassifier().save, tmp_path / "model")
-    assert not list(tmp_path.iterdir())
 
 
 def test_bad_input_is_refused_in_one_line(digits):

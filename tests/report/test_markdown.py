@@ -1,0 +1,52 @@
+"""The report as Markdown."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from report_rankings import EVIL, SPECS, make_ranking
+
+from augury.report import to_markdown
+from augury.report.markdown import code, escape
+from augury.report.words import INTERVAL
+
+
+def cells(line: str) -> list[str]:
+    """Split a line of a Markdown table at the bars that are not escaped."""
+    return [c.strip() for c in re.split(r"(?<!\\)\|", line)[1:-1]]
+
+
+def test_markdown_tables_have_one_shape() -> None:
+    ranking = make_ranking(["rotation(15) | blur", *SPECS], [EVIL, "a|b"])
+    text = to_markdown(ranking)
+    (part,) = re.findall(r"## All candidates\n\n(.*?)\n\n##", text, re.S)
+    lines = part.splitlines()
+    assert cells(lines[0]) == ["rank", "candidate", "verdict", "gain", INTERVAL, "alignment"]
+    assert len(lines) == 2 + 25 + 1
+    assert {len(cells(line)) for line in lines} == {6}
+    assert cells(lines[2])[1] == r"`rotation(15) \| blur`"
+    assert cells(lines[-1])[1] == "no augmentation"
+    (part,) = re.findall(r"## By class\n\n(.*?)\n\n##", text, re.S)
+    assert {len(cells(line)) for line in part.splitlines()} == {3}
+
+
+def test_markdown_says_the_same_in_the_same_order() -> None:
+    text = to_markdown(make_ranking())
+    heads = re.findall("^#+ (.*)$", text, re.M)
+    assert heads == [
+        "Augmentations ranked on mnist5k",
+        "Findings",
+        "By class",
+        "All candidates",
+        "Ready to paste",
+        "How it was computed",
+    ]
+    assert text.index("helps most on mnist5k") < text.index("## Findings") < text.index("**A006**")
+    assert "data:image" not in text
+
+
+def test_markdown_escapes() -> None:
+    assert escape("a*b_[c]\n<d>|`") == r"a\*b\_\[c\] &lt;d&gt;\|\`"
+    assert code("a`b") == "`` a`b ``"
+    assert "````\na```b\n````" in to_markdown(replace(make_ranking(), command="a```b"))

@@ -56,7 +56,7 @@ class Torus(NamedTuple):
 
 
 def build(torus: Torus) -> tuple[list[sp.csr_array], np.ndarray, np.ndarray]:
-    """Give the matrices, the restart weights and where each point of the grid is numbered."""
+    """Return the matrices, the restart weights and the number of each point of the grid."""
     rng = np.random.default_rng(SEED)
     side, n = torus.side, torus.states
     number = np.arange(n, dtype=np.int32)
@@ -77,7 +77,7 @@ def build(torus: Torus) -> tuple[list[sp.csr_array], np.ndarray, np.ndarray]:
 
 
 def true_laws(torus: Torus, number: np.ndarray, restarts: np.ndarray) -> np.ndarray:
-    """Give the stationary law for each column of restart weights, by the Fourier transform."""
+    """Return the stationary law for each column of restart weights, by the Fourier transform."""
     side = torus.side
     wave = np.cos(2 * np.pi * np.arange(side) / side)
     total = sum(

@@ -137,7 +137,7 @@ def part(data: Dataset, index: torch.Tensor) -> Dataset:
 
 
 def _leading(tried: list[dict[str, Any]], base: dict[str, Any]) -> dict[str, Any]:
-    """Give the least error on images left out, of what was fitted well within the limit."""
+    """Return the fit with the least held-out error among those well within the time limit."""
     able = [found for found in tried if "error" in found and found["seconds"] < 0.8 * LIMIT]
     return min(able, key=lambda found: found["error"], default=base)
 
@@ -148,7 +148,7 @@ def _smaller(options: dict[str, Any], features: int | None) -> dict[str, Any]:
 
 
 def _memory(device: torch.device) -> float | None:
-    """Give most of a GPU's memory, in GiB."""
+    """Return most of a GPU's free memory, in GiB."""
     return 0.85 * torch.cuda.mem_get_info(device)[0] / 2**30 if device.type == "cuda" else None
 
 

@@ -266,14 +266,15 @@ def main() -> None:
     import torch
 
     torch.set_num_threads(1)
-    import hypothesis.strategies  # noqa: F401  # all this is loaded once, before the forks
-    import matplotlib.pyplot  # noqa: F401
-    import pandas  # noqa: F401
-    import pytest  # noqa: F401
-    import scipy.stats  # noqa: F401
+    # what tests import is loaded here, once, so that each fork finds it in memory
+    import hypothesis.strategies  # noqa: F401  # for the forks
+    import matplotlib.pyplot  # noqa: F401  # likewise
+    import pandas  # noqa: F401  # likewise
+    import pytest  # noqa: F401  # likewise
+    import scipy.stats  # noqa: F401  # likewise
     import sklearn.datasets
-    import sklearn.utils.estimator_checks  # noqa: F401
-    import typer  # noqa: F401
+    import sklearn.utils.estimator_checks  # noqa: F401  # likewise
+    import typer  # noqa: F401  # likewise
 
     import augury.forecasting.scores  # noqa: F401  # brings what it needs; loaded anew in forks
 

@@ -93,12 +93,12 @@ def main() -> None:
 
 
 def now(device: torch.device) -> float:
-    """Give the processor's time on a CPU, the clock's on a GPU."""
+    """Return the processor's time on a CPU, the wall clock's on a GPU."""
     return time.process_time() if device.type == "cpu" else wall_clock(device)
 
 
 def images(folder: Path, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Give as many images as are wanted, again and again the same where there are fewer."""
+    """Return as many images as are wanted, repeated where there are fewer."""
     settings = replace(QUICK, examples=4000, tests=500)
     library = Library(folder, settings)
     if library.source("mnist") == "mnist":

@@ -76,7 +76,7 @@ def test_images_in_colour(tmp_path: Path) -> None:
 
 
 def of_mode(mode: str, pixels: np.ndarray) -> tuple[Image.Image, str]:
-    """Give a picture of this mode that shows these grey pixels, and the suffix of its file."""
+    """Return a picture of this mode that shows these grey pixels, and the suffix of its file."""
     grey = Image.fromarray(pixels)
     if mode == "I;16":
         return Image.fromarray(pixels.astype(np.uint16) * 257), ".png"

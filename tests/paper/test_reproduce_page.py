@@ -84,7 +84,8 @@ def test_times_are_marked_and_nothing_else_is() -> None:
 
 def test_the_lead_counts() -> None:
     def section(*claims: tuple[str, bool]) -> Section:
-        return Section("chain", "", "", tuple(Claim("", "", "", v, own) for v, own in claims))  # type: ignore[arg-type]
+        found = (Claim("", "", "", v, own) for v, own in claims)  # type: ignore[arg-type]  # str
+        return Section("chain", "", "", tuple(found))
 
     assert lead([]) == "No claim was checked."
     four = section(*[("holds", False)] * 3, ("does not hold", False))

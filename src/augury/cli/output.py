@@ -57,5 +57,5 @@ def new_table(**columns: str) -> Table:
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading, justify in columns.items():
-        table.add_column(heading, justify=justify, overflow="fold")  # type: ignore[arg-type]
+        table.add_column(heading, justify=justify, overflow="fold")  # type: ignore[arg-type]  # str
     return table

@@ -122,6 +122,10 @@ def test_series_of_audiomentations():
 
 NAMES = [
     (v2.RandomRotation(15), "RandomRotation(degrees=[-15.0, 15.0])"),
+    (
+        v2.RandomAffine(5, interpolation=v2.InterpolationMode.BILINEAR),
+        "RandomAffine(degrees=[-5.0, 5.0], interpolation=bilinear)",
+    ),
     (A.HorizontalFlip(p=1.0), "HorizontalFlip(p=1.0)"),
     (am.Shift(max_shift=0.1), "Shift(max_shift=0.1)"),
     (

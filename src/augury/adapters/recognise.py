@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 import inspect
 import sys
@@ -81,4 +82,4 @@ def _settings(transform: Any) -> Iterator[str]:
         if isinstance(value, torch.nn.Module | Tensor) or callable(value):
             continue
         if repr(value) != repr(parameter.default):
-            yield f"{name}={value}"
+            yield f"{name}={value.value if isinstance(value, enum.Enum) else value}"

@@ -153,9 +153,16 @@ _INSTALLED = {"site-packages", "dist-packages"}
 def _seeded(key: int) -> Iterator[None]:
     """Seed the global generators for a call that may use them, and restore them."""
     python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002  # restored below
-    with torch.random.fork_rng(devices=[]):
+    devices = [torch.cuda.current_device()] if torch.cuda.is_initialized() else []
+    with torch.random.fork_rng(devices):
         try:
-            torch.manual_seed(key & 0x7FFF_FFFF_FFFF_FFFF)
+            # torch.manual_seed would also queue a seed for each device that may be used one day,
+            # with a traceback: half of the time of a view
+            for generator in (
+                torch.default_generator,
+                *(torch.cuda.default_generators[device] for device in devices),
+            ):
+                generator.manual_seed(key & 0x7FFF_FFFF_FFFF_FFFF)
             random.seed(key)
             np.random.seed(key & 0xFFFF_FFFF)  # noqa: NPY002  # the user's function may use it
             yield

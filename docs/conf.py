@@ -6,9 +6,10 @@ from pathlib import Path
 project = "augury"
 author = "the augury developers"
 copyright = "2026, the augury developers"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 3
+nb_execution_mode = "off"  # tour.ipynb is committed with its output; a test runs it
 html_theme = "furo"
 html_title = "augury"
 exclude_patterns = ["_build"]

@@ -1,4 +1,4 @@
-"""The how-to pages, followed as a new user would: from an empty folder, every command and file."""
+"""The tutorial and how-to pages, followed from an empty folder: every command and file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-PAGES = Path(__file__).parents[2] / "docs" / "howto"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = {page.stem: page for page in (DOCS / "start.md", *sorted((DOCS / "howto").glob("*.md")))}
 FENCE = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -58,7 +59,7 @@ def follow(page: Path, folder: Path, environment: dict[str, str]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(page.stem for page in PAGES.glob("*.md")))
+@pytest.mark.parametrize("name", PAGES)
 def test_a_page_ends_in_what_it_promises(name: str, tmp_path: Path) -> None:
     start, folder = tmp_path / "start", tmp_path / "work"
     start.mkdir()
@@ -72,7 +73,7 @@ def test_a_page_ends_in_what_it_promises(name: str, tmp_path: Path) -> None:
         "COLUMNS": "160",
         "NO_ALBUMENTATIONS_UPDATE": "1",
     }
-    follow(PAGES / f"{name}.md", folder, environment)
+    follow(PAGES[name], folder, environment)
 
 
 def test_a_wrong_page_is_noticed(tmp_path: Path) -> None:

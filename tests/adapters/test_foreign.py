@@ -111,6 +111,11 @@ def test_same_as_calling_the_library():
         )
 
 
+def test_strong_noise_is_no_normalisation():
+    noisy = from_foreign(lambda image: image + 0.3 * torch.randn_like(image))
+    assert views(noisy, IMAGES).shape == (4, 3, 3, 16, 16)
+
+
 def test_series_of_audiomentations():
     series = torch.rand(2, 1, 400) - 0.5
     augmentation = from_foreign(am.Compose([am.Shift(p=1.0), am.Gain(p=1.0)]))
@@ -186,6 +191,10 @@ class Unknown:
     [
         (3, "expected an augmentation, a spec such as 'rotation(15)', a function or a transform"),
         (Unknown(), "an Unknown comes from 'sklearn', a library that augury does not know"),
+        (
+            A.Compose([A.HorizontalFlip(), A.Normalize(normalization="min_max")]),
+            "normalization='min_max' cannot be undone",
+        ),
     ],
 )
 def test_what_is_no_transform_is_said_in_one_line(transform, message):
@@ -202,6 +211,9 @@ def test_what_is_no_transform_is_said_in_one_line(transform, message):
         (A.RandomCrop(8, 8), "changed an example's shape from (3, 16, 16) to (3, 8, 8)"),
         (v1.Grayscale(), "changed an example's shape from (3, 16, 16) to (1, 16, 16)"),
         (v2.FiveCrop(8), "returned a tuple"),
+        (lambda image: (image - 0.45) / 0.22, "for images in [0, 1]; leave out what normalises"),
+        (lambda image: (image * 255).round(), "for images in [0, 1]; leave out what normalises"),
+        (lambda image: image.numpy().tolist(), "returned a list; return a tensor"),
         (v2.LinearTransformation(torch.eye(2), torch.zeros(2)), "failed: ValueError"),
     ],
 )

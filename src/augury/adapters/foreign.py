@@ -119,8 +119,12 @@ class Normalisation:
         for step in every_step(transform):
             if type(step).__name__ == "Normalize":
                 settings = getattr(step, "flags", None) or vars(step)  # flags are kornia's
-                if getattr(step, "normalization", "standard") != "standard":
-                    break
+                how = getattr(step, "normalization", "standard")  # of Albumentations
+                if how != "standard":
+                    raise AuguryError(
+                        f"Normalize with normalization={how!r} cannot be undone, and views must "
+                        "stay in the units of the images; leave it out of the pipeline"
+                    )
                 mean, std = (
                     torch.as_tensor(settings[key], dtype=torch.float32).reshape(-1, 1, 1)
                     for key in ("mean", "std")

@@ -75,7 +75,17 @@ class Sampled(Augmentation):
         out = torch.stack(rows)
         if not out.isfinite().all() and x.isfinite().all():
             raise AuguryError(f"{self} returned values that are not finite; return finite numbers")
+        if x.dim() == 5 and 0 <= x.min() and x.max() <= 1:
+            self._check_levels(out)
         return out
+
+    def _check_levels(self, views: Tensor) -> None:
+        """Raise if views of images in [0, 1] are in other units, as after a normalisation."""
+        if float(((views < -0.5) | (views > 1.5)).float().mean()) > _MOST_OUTSIDE:
+            raise AuguryError(
+                f"{self} returned values from {float(views.min()):.3g} to {float(views.max()):.3g} "
+                "for images in [0, 1]; leave out what normalises them, or return levels in [0, 1]"
+            )
 
     def _one(self, example: Tensor, key: int) -> Tensor:
         given = _TO[self.takes](example)
@@ -145,6 +155,7 @@ def blame(error: Exception) -> str:
     return type(error).__name__ + (f": {what}" if what else "") + at
 
 
+_MOST_OUTSIDE = 0.15  # of the values: noise of a standard deviation of 0.3 stays below 0.05
 _LIBRARIES = ("<", sysconfig.get_path("stdlib"), str(Path(__file__).parents[1]))
 _INSTALLED = {"site-packages", "dist-packages"}
 

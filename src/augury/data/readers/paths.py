@@ -103,8 +103,8 @@ def _missing(path: Path) -> AuguryError:
     if path.suffix or len(path.parts) > 1:
         hint = did_you_mean(path.name, beside) or "; check the path"
         return AuguryError(f"there is no file or directory {flat(path)}{hint}")
-    hint = did_you_mean(path.name, [*EMBEDDED, *beside]) or ";"
+    hint = did_you_mean(path.name, [*EMBEDDED, *beside])
     return AuguryError(
-        f"unknown data {path.name!r}{hint} Expected an embedded name ({listed(EMBEDDED)}) or the "
+        f"unknown data {path.name!r}{f'{hint} E' if hint else '; e'}xpected an embedded name ({listed(EMBEDDED)}) or the "
         f"path of {_FORMATS}"
     )

@@ -76,7 +76,7 @@ def test_what_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     refused("no file or directory|trian.npz|did you mean train.npz?", load, tmp_path / "trian.npz")
     refused("no file or directory|check the path", load, tmp_path / "nowhere" / "train.npz")
     refused("unknown data 'mnist'|did you mean mnist5k?|digits and mnist5k|.npz|IDX", load, "mnist")
-    refused("unknown data 'qqqq'; Expected", load, "qqqq")
+    refused("unknown data 'qqqq'; expected", load, "qqqq")
     (tmp_path / "notes.docx").write_bytes(b"something")
     refused("cannot tell what|notes.docx|.npz", load, tmp_path / "notes.docx")
     refused("name or a path, not ndarray|as_dataset", load, X)

@@ -29,25 +29,37 @@ _OFF: dict[str, Any] = {
 Setting = tuple[dict[str, Any], str]
 """Arguments, and what they do otherwise than augury."""
 
-_GREY = "what comes into view is grey instead of black; detect, segment and pose only"
+
+def _grey(whole: float, inside: float) -> str:
+    """Say how a warp differs, as measured by tests/adapters/test_ultralytics.py."""
+    return (
+        f"by {whole:.4f} on average: what comes into view is grey instead of black ({inside:.4f} "
+        "elsewhere); detect, segment and pose only"
+    )
 
 
 def _scaling(a: ours.scaling) -> Setting | None:
     if abs(a.low + a.high - 2) > 1e-9 or a.high >= 2:
         return None
-    return {"scale": a.high - 1}, _GREY
+    return {"scale": a.high - 1}, _grey(0.0538, 0.0044)
 
 
 _TABLE: dict[type[ours.Augmentation], Callable[[Any], Setting | None]] = {
-    ours.rotation: lambda a: ({"degrees": a.degrees}, _GREY),
-    ours.translation: lambda a: ({"translate": a.fraction}, _GREY),
+    ours.rotation: lambda a: ({"degrees": a.degrees}, _grey(0.0485, 0.0071)),
+    ours.translation: lambda a: ({"translate": a.fraction}, _grey(0.0852, 0.0009)),
     ours.scaling: _scaling,
-    ours.shear: lambda a: ({"shear": a.degrees}, f"shears both axes; {_GREY}"),
+    ours.shear: lambda a: (
+        {"shear": a.degrees},
+        "shears both axes, on grey instead of black; detect, segment and pose only",
+    ),
     ours.resized_crop: lambda a: (
         {"scale": 1 - a.area},
         "the crop's aspect ratio varies from 3:4 to 4:3; classify only",
     ),
-    ours.brightness: lambda a: ({"hsv_v": a.strength}, "clips the largest channel, not each"),
+    ours.brightness: lambda a: (
+        {"hsv_v": a.strength},
+        "by 0.0090 on average: rounds to 8 bits in HSV and clips the largest channel, not each",
+    ),
     ours.horizontal_flip: lambda a: ({"fliplr": 0.5}, ""),
     ours.vertical_flip: lambda a: ({"flipud": 0.5}, ""),
     ours.flips: lambda a: ({"fliplr": 0.5, "flipud": 0.5}, ""),
@@ -84,7 +96,7 @@ class Ultralytics:
             )
         title = [
             f"{augmentation}, written by augury {__version__} for ultralytics: give this file as "
-            "cfg=, or the arguments below. Not compared by running: ultralytics has its own order.",
+            "cfg=, or the arguments below. ultralytics applies them in an order of its own.",
             *(f"differs: {note}" for note in notes),
             *(f"NOT TRANSLATED: {part}: ultralytics has no setting for it" for part in left),
             "as arguments: " + " ".join(f"{key}={_text(v)}" for key, v in settings.items()),

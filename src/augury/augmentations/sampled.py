@@ -75,7 +75,7 @@ class Sampled(Augmentation):
         out = torch.stack(rows)
         if not out.isfinite().all() and x.isfinite().all():
             raise AuguryError(f"{self} returned values that are not finite; return finite numbers")
-        if x.dim() == 5 and 0 <= x.min() and x.max() <= 1:
+        if x.dim() == 5 and x.min() >= 0 and x.max() <= 1:
             self._check_levels(out)
         return out
 

@@ -104,7 +104,6 @@ def _missing(path: Path) -> AuguryError:
         hint = did_you_mean(path.name, beside) or "; check the path"
         return AuguryError(f"there is no file or directory {flat(path)}{hint}")
     hint = did_you_mean(path.name, [*EMBEDDED, *beside])
-    return AuguryError(
-        f"unknown data {path.name!r}{f'{hint} E' if hint else '; e'}xpected an embedded name ({listed(EMBEDDED)}) or the "
-        f"path of {_FORMATS}"
-    )
+    known = f"an embedded name ({listed(EMBEDDED)}) or the path of {_FORMATS}"
+    said = f"{hint} Expected {known}" if hint else f"; expected {known}"
+    return AuguryError(f"unknown data {path.name!r}{said}")

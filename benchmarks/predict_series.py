@@ -32,7 +32,7 @@ from augury._base.devices import resolve_device
 from augury._base.files import write
 from augury.augmentations import default_augmentations, identity
 from augury.data import Dataset, as_dataset, load, load_new
-from augury.forecasting.forecast import Calibration, Forecast
+from augury.forecasting.forecast import PLANNED, Forecast
 from augury.forecasting.training import train_together
 from augury.forecasting.trial import Trial, run_folds
 
@@ -132,7 +132,7 @@ def _run(name: str, options: argparse.Namespace, device: torch.device) -> Path:
         write(out / f"{name}.json", json.dumps(cell, indent=1) + "\n")
         if options.keep:
             np.savez_compressed(out / f"{name}.npz", **kept)  # type: ignore[arg-type]  # arrays all
-        verdict = {k: round(v, 2) for k, v in judge(cell, Calibration()).items()}
+        verdict = {k: round(v, 2) for k, v in judge(cell, PLANNED).items()}
         print(
             f"{name} {network} {seconds} {np.mean(accuracy['identity']):.1f} % {verdict}",
             flush=True,

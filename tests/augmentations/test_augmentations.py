@@ -15,6 +15,7 @@ from augury._base.errors import AuguryError
 from augury._base.rng import Rng
 from augury.augmentations import (
     FAMILIES,
+    Table,
     blur,
     brightness,
     contrast,
@@ -52,7 +53,16 @@ COMPOSITES = [
     0.5 * noise(0.1) | 0.5 * identity(),
     brightness(0.3, clip=False) >> contrast(0.2, clip=False),
 ]
-ALL = [family() for family in FAMILIES.values()] + COMPOSITES
+TABLE = Table(
+    torch.rand(20, 7, generator=torch.Generator().manual_seed(1), dtype=torch.float64),
+    torch.arange(20) % 2,
+    torch.tensor([0, 1, 2, 2, 3, 4, 5]),
+    torch.tensor([False, False, True, True, False, False, False]),
+    {5: torch.tensor([0.0, 0.5, 1.0])},
+    torch.full((7,), 0.3),  # what is absent is not 0, so that emptying a column is not linear
+    torch.zeros(7, dtype=torch.bool),
+)
+ALL = [family().bound(TABLE) for family in FAMILIES.values()] + COMPOSITES
 
 
 def inputs(augmentation, examples=5, dtype=torch.float64):

@@ -44,7 +44,7 @@ def test_tables(name: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(data.x.numpy(), expected, atol=1e-6)
     notes = " | ".join(data.notes)
     assert "one-hot: kind |" in notes
-    assert "more than 20 distinct words, or without values, were dropped: id |" in notes
+    assert "over 20 distinct words, or no words, were left out: id |" in notes
     assert "mean: size (5) |" in notes
 
 
@@ -52,7 +52,7 @@ def test_columns_of_lists_are_dropped(tmp_path: Path) -> None:
     frame = pd.DataFrame({"a": [1.0, 2, 3, 4], "b": [[1], [2], [1], [2]], "y": [0, 1, 0, 1]})
     data = load(save_table(frame, tmp_path / "t.parquet"), label="y")
     assert data.shape == (1,)
-    assert "dropped" in data.notes[0]
+    assert "left out: b" in data.notes[0]
 
 
 def test_a_table_with_a_real_target(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_stray_word_among_numbers(rows: int, tmp_path: Path) -> None:
     for mark in ("", "NA", "nan", "null", "N/A"):
         frame.loc[4, "a"] = mark
         data = load(save_table(frame, path), label="y")
-        assert data.shape == (2,)
+        assert data.shape == (1,)  # b has one value only
         assert "mean: a (1)" in " ".join(data.notes)
 
 
@@ -135,3 +135,44 @@ def test_a_parquet_file_that_promises_too_much(
     path = save_table(pd.DataFrame({"a": np.zeros(1000), "y": 0}), tmp_path / "t.parquet")
     monkeypatch.setattr(limits, "MOST_BYTES", 10_000)
     refused("t.parquet would take|above the limit", load, path, label="y")
+
+
+def test_columns_that_say_nothing_are_left_out_in_a_line_each(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {
+            "a": [1.0, 2, 3, 4, 5, 6],
+            "same": 3,
+            "word": "x",
+            "nothing": [None] * 6,
+            "day": [f"2024-03-0{k}" for k in range(1, 7)],
+            "moment": pd.date_range("2024-01-01", periods=6, freq="h"),
+            "y": [0, 1] * 3,
+        }
+    )
+    for name in ("t.csv", "t.parquet"):
+        data = load(save_table(frame, tmp_path / name), label="y")
+        assert data.shape == (1,)
+        assert data.notes[:3] == (
+            "columns without any value were left out: nothing",
+            "columns with one value only were left out: same and word",
+            "columns of dates were left out; add what matters, as the month, as numbers: day and "
+            "moment",
+        )
+    only = frame[["same", "day", "y"]]
+    refused(
+        "no column of numbers|'y'|one value only were left out: same|dates were left out",
+        load, save_table(only, tmp_path / "t.csv"), label="y",
+    )  # fmt: skip
+
+
+def test_missing_numbers_can_be_told_from_means(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": [1.0, 2, 3, None, 2, None], "b": range(6), "y": [0, 1] * 3})
+    data = load(save_table(frame, tmp_path / "t.csv"), label="y")
+    assert data.missing is not None
+    assert data.missing[:, 0].tolist() == [False, False, False, True, False, True]
+    assert not data.missing[:, 1].any()
+    filling = data.x[3, 0]
+    assert (data.x[:, 0] == filling).tolist() == data.missing[:, 0].tolist()
+    kept = data.subsample(4, 0).missing
+    assert kept is not None
+    assert kept.shape == (4, 2)

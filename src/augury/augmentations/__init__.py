@@ -57,6 +57,13 @@ from augury.augmentations.symmetries import (
     quarter_turns,
     vertical_flip,
 )
+from augury.augmentations.tables import (
+    Table,
+    column_dropout,
+    column_noise,
+    neighbour_mix,
+    swap_noise,
+)
 
 __all__ = [
     "FAMILIES",
@@ -68,6 +75,7 @@ __all__ = [
     "Params",
     "Power",
     "Sampled",
+    "Table",
     "Then",
     "Transform",
     "TransformedDataset",
@@ -75,6 +83,8 @@ __all__ = [
     "blur",
     "brightness",
     "channel_dropout",
+    "column_dropout",
+    "column_noise",
     "contrast",
     "crop",
     "cutout",
@@ -96,6 +106,7 @@ __all__ = [
     "jitter",
     "jpeg",
     "magnitude_warp",
+    "neighbour_mix",
     "noise",
     "parse",
     "permutation",
@@ -115,6 +126,7 @@ __all__ = [
     "signature",
     "solarize",
     "strength_ladder",
+    "swap_noise",
     "time_flip",
     "time_mask",
     "time_warp",

@@ -16,6 +16,7 @@ from augury._base.rng import Rng
 
 if TYPE_CHECKING:
     from augury.augmentations.callable import Transform
+    from augury.augmentations.tables import Table
 
 Params = Any
 """A tensor, or nested tuples of tensors, each with leading shape (n, b), or (n, 1) if shared."""
@@ -125,6 +126,10 @@ class Augmentation(ABC):
         return self._scaled(factor)
 
     def _scaled(self, factor: float) -> Augmentation:
+        return self
+
+    def bound(self, table: Table) -> Augmentation:
+        """Return the same for rows of a table: families of tables take values from it."""
         return self
 
     def check(self, shape: tuple[int, ...]) -> None:

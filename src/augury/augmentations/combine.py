@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -17,6 +17,9 @@ from augury._base.rng import Rng
 from augury.augmentations.base import Augmentation, Nodes, Params, number
 from augury.augmentations.routing import route, take_params
 from augury.augmentations.symmetries import identity
+
+if TYPE_CHECKING:
+    from augury.augmentations.tables import Table
 
 MOST_REPEATS = 64
 """The highest power: more is a mistake, and would take for ever."""
@@ -37,8 +40,13 @@ class _Composite(Augmentation):
             part.check(shape)
 
     def _scaled(self, factor: float) -> Augmentation:
-        parts = tuple(part.at_scale(factor) for part in self.parts)
-        return dataclasses.replace(self, parts=parts)  # type: ignore[type-var]  # composites are dataclasses
+        return self._with([part.at_scale(factor) for part in self.parts])
+
+    def bound(self, table: Table) -> Augmentation:
+        return self._with([part.bound(table) for part in self.parts])
+
+    def _with(self, parts: list[Augmentation]) -> Augmentation:
+        return dataclasses.replace(self, parts=tuple(parts))  # type: ignore[type-var]  # composites are dataclasses
 
     def _draw_parts(self, n: int, rng: Rng) -> tuple[Params, ...]:
         return tuple(part.draw(n, rng.child(k)) for k, part in enumerate(self.parts))
@@ -103,8 +111,8 @@ class Power(_Composite):
     def apply(self, x: Tensor, params: Params) -> Tensor:
         return Then(self.parts).apply(x, params)
 
-    def _scaled(self, factor: float) -> Augmentation:
-        return Power(self.base.at_scale(factor), self.times)
+    def _with(self, parts: list[Augmentation]) -> Augmentation:
+        return Power(parts[0], self.times)
 
     def __repr__(self) -> str:
         return f"{bracket(self.base, Then, Mixture, Power)} ** {self.times}"

@@ -24,8 +24,9 @@ _DEFAULTS = {
     ),
     "sound": "shift(0.05) shift(0.2) time_mask(0.1) frequency_mask(0.1)",
     "vector": (
-        "jitter(0.05) jitter(0.1) jitter(0.2) jitter(0.5) jitter(1) "
-        "feature_dropout(0.05) feature_dropout(0.1) feature_dropout(0.2) feature_dropout(0.4)"
+        "column_noise(0.05) column_noise(0.2) column_noise(0.5) swap_noise(0.05) swap_noise(0.15) "
+        "swap_noise(0.4) column_dropout(0.05) column_dropout(0.15) column_dropout(0.4) "
+        "neighbour_mix(0.25) neighbour_mix(0.5) neighbour_mix(1.0)"
     ),
     "series": (
         "shift(0.02) shift(0.05) shift(0.1) shift(0.25) scaling(0.9,1.1) scaling(0.7,1.3) "

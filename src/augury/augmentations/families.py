@@ -16,6 +16,7 @@ from augury.augmentations import (
     signals,
     spectrum,
     symmetries,
+    tables,
 )
 from augury.augmentations.base import Augmentation
 
@@ -56,6 +57,10 @@ FAMILIES: dict[str, type[Augmentation]] = {
         recipes.rand_augment,
         signals.jitter,
         signals.feature_dropout,
+        tables.column_noise,
+        tables.swap_noise,
+        tables.column_dropout,
+        tables.neighbour_mix,
         series.shift,
         series.time_warp,
         series.window_slice,

@@ -132,7 +132,7 @@ Pretrained = Annotated[
 
 # Choices
 
-Score = Literal["trial", "ridge", "kernel-ridge", "alignment", "centred-alignment"]
+Score = Literal["trial", "boosting", "ridge", "kernel-ridge", "alignment", "centred-alignment"]
 FeatureMap = Literal["patches", "patches2", "gradient", "fourier", "flatten"]
 Tune = Literal["all", "block", "head"]
 Kernel = Literal["gaussian", "laplacian", "matern"]

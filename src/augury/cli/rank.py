@@ -200,7 +200,7 @@ def show(result: Ranking) -> None:
     say(about)
     for note in data["notes"]:
         say(f"  {note}", dim=True)
-    trial = result.score == "trial"
+    trial = result.in_points
     if trial:
         say(describe_plan(result.plan))
     for warning in result.warnings:
@@ -249,7 +249,7 @@ def describe_plan(plan: dict[str, Any]) -> str:
 def show_contributions(result: Ranking, parts: dict[str, Augmentation]) -> None:
     """Print what each step of a pipeline adds: the whole's gain less that without the step."""
     whole, *others = parts
-    digits = 2 if result.score == "trial" else 4
+    digits = 2 if result.in_points else 4
     gain = result[repr(parts[whole])].gain
     for name in others:
         added = gain - result[repr(parts[name])].gain

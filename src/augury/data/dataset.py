@@ -39,6 +39,8 @@ class Dataset:
     groups
         ``(N,)`` numbers of what examples belong to, such as a speaker: examples of one group are
         never on both sides of a split. None where all are independent.
+    missing
+        ``(N, d)``: for a table, which values were missing and have been filled in; None if none.
     """
 
     x: Tensor
@@ -49,6 +51,7 @@ class Dataset:
     preparation: Preparation | None = None
     available: int = 0
     groups: Tensor | None = None
+    missing: Tensor | None = None
 
     @property
     def total(self) -> int:
@@ -143,6 +146,7 @@ class Dataset:
             preparation=preparation,
             available=available,
             groups=None if self.groups is None else _renumber(self.groups[index])[1],
+            missing=None if self.missing is None else self.missing[index],
         )
 
 

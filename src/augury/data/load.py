@@ -210,8 +210,10 @@ def prepare(source: Source, request: Request, *, name: str, kind: str | None = N
     groups = _groups(source, request, len(x))
     low, high = span(x, source.index)
     total = max(len(x), source.total)
+    missing = source.missing
     if kept is not None:
         x, groups = x[kept], None if groups is None else groups[kept]
+        missing = None if missing is None else missing[kept]
     fitted = Preparation.fit(x, low, high, labels, rate)
     fitted = replace(fitted, columns=source.columns, label=source.label)
     notes = [*source.notes, *notes, *fitted.notes()]
@@ -225,7 +227,8 @@ def prepare(source: Source, request: Request, *, name: str, kind: str | None = N
         count = int(numbered.max()) + 1
         notes.append(f"examples belong to {count:,} groups, none of which is ever split")
     found = to_tensor(fitted.apply(x))
-    return Dataset(found, y, labels.classes, name, tuple(notes), fitted, total, numbered)
+    gone = None if missing is None else to_tensor(missing)
+    return Dataset(found, y, labels.classes, name, tuple(notes), fitted, total, numbered, gone)
 
 
 def _kind(source: Source, request: Request, kind: str | None) -> tuple[str | None, int | None]:

@@ -38,6 +38,8 @@ class Source:
         What was done or left out, one sentence each.
     columns
         A table's features: the column's name, and the word that a one-hot feature stands for.
+    missing
+        For a table: which values were missing and have been filled in.
     label
         The table's column of labels.
     index
@@ -57,6 +59,7 @@ class Source:
     task: str | None = None
     notes: tuple[str, ...] = ()
     columns: tuple[tuple[str, str | None], ...] = ()
+    missing: np.ndarray | None = None
     label: str | None = None
     index: np.ndarray | None = None
     total: int = 0

@@ -37,6 +37,7 @@ from augury.forecasting.forecast import Judgement
 from augury.forecasting.plan import TrainingPlan
 from augury.forecasting.scores import SCORES, Score, Setting
 from augury.forecasting.scores.base import Judged
+from augury.forecasting.tables import table_of
 from augury.forecasting.training.grouped import ARCHITECTURES
 from augury.forecasting.training.own import OwnNetwork
 from augury.forecasting.verdicts import UNDECIDED, verdict
@@ -103,9 +104,10 @@ def rank(
     plan
         The planned training; by default 40 epochs on all of the data with a small CNN.
     score
-        ``"trial"`` (a small network trained with each), ``"alignment"`` (the paper's),
-        ``"centred-alignment"``, ``"ridge"`` or ``"kernel-ridge"``. By default the trial, and
-        kernel-ridge where a layer of a network is named.
+        ``"trial"`` (a small network trained with each), ``"boosting"`` (gradient boosting, for
+        tables), ``"alignment"`` (the paper's), ``"centred-alignment"``, ``"ridge"`` or
+        ``"kernel-ridge"``. By default the trial, boosting for tables, and kernel-ridge where a
+        layer of a network is named.
     feature_map
         The feature map of a closed-form score, by name or as an object.
     network
@@ -174,11 +176,18 @@ def rank(
     }  # fmt: skip
     data = as_dataset(x, y, **read, max_examples=max_examples, seed=seed).distinct()
     candidates = _candidates(augmentations, data)
-    score = score or ("trial" if layer is None else "kernel-ridge")
+    if data.kind == "vector":
+        table = table_of(data)
+        candidates = [candidate.bound(table) for candidate in candidates]
+    if score is None:
+        usual = "boosting" if data.kind == "vector" and network is None else "trial"
+        score = usual if layer is None else "kernel-ridge"
     if score not in SCORES:
         raise AuguryError(f"expected a score of {', '.join(SCORES)}; got {score!r}")
-    if score != "trial" and (budget is not None or effort is not None):
-        raise AuguryError(f"budget and effort are for the trial, and the score is {score!r}")
+    if score not in ("trial", "boosting") and (budget is not None or effort is not None):
+        raise AuguryError(
+            f"budget and effort are for trial and boosting, and the score is {score!r}"
+        )
     where = resolve_device(device)
     own = None
     if score == "trial" and module is not None and layer is None:

@@ -179,7 +179,7 @@ def run_folds(
         y = data.y[fold.held].to(device)
         parts = [*plain[mine], *([tried[k]] if candidates else [])]
         found.append(
-            _summary(fold, torch.cat(parts, 1), torch.cat(half[mine], 1), y, trial.replicas, data)
+            summarise(fold, torch.cat(parts, 1), torch.cat(half[mine], 1), y, trial.replicas, data)
         )
     return found
 
@@ -191,7 +191,7 @@ def ticks(trial: Trial, candidates: int, device: torch.device, own: bool = False
     return trial.folds * (candidates + 2 * trial.replicas)
 
 
-def _summary(
+def summarise(
     fold: Fold, out: Tensor, half: Tensor, y: Tensor, replicas: int, data: Dataset
 ) -> HeldOut:
     """Judge a fold's members, the first `replicas` of which had no augmentation."""

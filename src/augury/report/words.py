@@ -71,7 +71,7 @@ class Unit:
 
 def _unit(score: str) -> tuple[str, int, int]:
     """Return the unit of a score, with the fewest and the most digits to print."""
-    if score == "trial":
+    if score in ("trial", "boosting"):
         return "points", 1, 3
     return score.replace("-", " "), 3, 6
 

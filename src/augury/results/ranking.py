@@ -104,6 +104,11 @@ class Ranking(Result):
         default=None, repr=False, compare=False, metadata={"json": False}
     )
 
+    @property
+    def in_points(self) -> bool:
+        """Whether gains are points of accuracy or of R², not a closed form's own unit."""
+        return self.score in ("trial", "boosting")
+
     def best(self) -> Row | None:
         """Return the leading candidate that helps; None if none is known to."""
         return next((row for row in self.rows if row.verdict == "helps"), None)

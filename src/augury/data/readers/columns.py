@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from augury.data.preparation import Preparation
 
 _MOST_CATEGORIES = 20
+_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?$")
 
 
 def column_of(frame: pd.DataFrame, name: str, what: str) -> pd.Series:
@@ -25,46 +28,115 @@ def column_of(frame: pd.DataFrame, name: str, what: str) -> pd.Series:
     return found
 
 
-def features_of(
-    frame: pd.DataFrame, what: str
-) -> tuple[list[tuple[str, str | None]], list[np.ndarray], list[str]]:
-    """Return what each feature is (a column, or a word of one), its values, and what was done."""
+@dataclass
+class Features:
+    """The features of a table, and what was done to its columns.
+
+    Attributes
+    ----------
+    names
+        What each feature is: a column, or a word of one.
+    values, missing
+        Of each feature, and which of them were missing and have been filled in.
+    one_hot, wordy, empty, constant, dates, filled
+        The columns that this was done to.
+    """
+
+    names: list[tuple[str, str | None]] = field(default_factory=list)
+    values: list[np.ndarray] = field(default_factory=list)
+    missing: list[np.ndarray] = field(default_factory=list)
+    one_hot: list[str] = field(default_factory=list)
+    wordy: list[str] = field(default_factory=list)
+    empty: list[str] = field(default_factory=list)
+    constant: list[str] = field(default_factory=list)
+    dates: list[str] = field(default_factory=list)
+    filled: list[str] = field(default_factory=list)
+
+    def add(self, name: str, word: str | None, values: np.ndarray, missing: np.ndarray) -> None:
+        """Add a feature."""
+        self.names.append((name, word))
+        self.values.append(values)
+        self.missing.append(missing)
+
+    def notes(self) -> list[str]:
+        """Say what was done, one sentence for each kind of column."""
+        said = (
+            ("columns of words became one-hot", self.one_hot),
+            (f"columns with over {_MOST_CATEGORIES} distinct words, or no words, were left out",
+             self.wordy),
+            ("columns without any value were left out", self.empty),
+            ("columns with one value only were left out", self.constant),
+            ("columns of dates were left out; add what matters, as the month, as numbers",
+             self.dates),
+            ("missing values became their column's mean", self.filled),
+        )  # fmt: skip
+        return [f"{what}: {listed(names)}" for what, names in said if names]
+
+
+def features_of(frame: pd.DataFrame, what: str) -> Features:
+    """Return the features of a frame."""
     import pandas as pd
 
-    names: list[tuple[str, str | None]] = []
-    columns: list[np.ndarray] = []
-    one_hot: list[str] = []
-    dropped: list[str] = []
-    filled: list[str] = []
+    found = Features()
     for place, name in enumerate(frame.columns):
         column = frame.iloc[:, place]
-        if not pd.api.types.is_numeric_dtype(column.dtype):
-            distinct = _count(column)
-            numbers = _numbers(column)
-            whole = bool((np.isnan(numbers) | (numbers % 1 == 0)).all())
-            if distinct > _MOST_CATEGORIES or (distinct and not whole):  # 0, 1, 2, 3+ may be words
-                _check_stray(column, numbers, what, most=True)
-            if not 0 < distinct <= _MOST_CATEGORIES:
-                dropped.append(name)
-                continue
-            one_hot.append(name)
-            words = _words(column)
-            for word in sorted({word for word in words.tolist() if word is not None}):
-                names.append((name, word))
-                columns.append((words == word).astype(np.float64))
-            continue
-        values = column.to_numpy(np.float64, na_value=np.nan)
-        missing = np.isnan(values)
-        if missing.all():
-            dropped.append(name)
-            continue
-        if missing.any():
-            filled.append(f"{name} ({int(missing.sum()):,})")
-            with np.errstate(invalid="ignore"):  # infinite values are refused later, and counted
-                values = np.where(missing, values[~missing].mean(), values)
-        names.append((name, None))
-        columns.append(values)
-    return names, columns, _notes(one_hot, dropped, filled)
+        if column.isna().all():
+            found.empty.append(name)
+        elif _are_dates(column):
+            found.dates.append(name)
+        elif pd.api.types.is_numeric_dtype(column.dtype):
+            _add_numbers(found, name, column)
+        else:
+            _add_words(found, name, column, what)
+    return found
+
+
+def _add_numbers(found: Features, name: str, column: pd.Series) -> None:
+    values = column.to_numpy(np.float64, na_value=np.nan)
+    missing = np.isnan(values)
+    present = values[~missing]
+    if (present == present[0]).all() and not missing.any():
+        found.constant.append(name)
+        return
+    if missing.any():
+        found.filled.append(f"{name} ({int(missing.sum()):,})")
+        with np.errstate(invalid="ignore", over="ignore"):  # infinite values are refused later
+            filling = present.mean()
+            if (present == filling).any():  # so that what was missing can be told from what was not
+                filling += 1e-3 * (present.std() or 1.0)
+            values = np.where(missing, filling, values)
+    found.add(name, None, values, missing)
+
+
+def _add_words(found: Features, name: str, column: pd.Series, what: str) -> None:
+    distinct = _count(column)
+    numbers = _numbers(column)
+    whole = bool((np.isnan(numbers) | (numbers % 1 == 0)).all())
+    if distinct > _MOST_CATEGORIES or (distinct and not whole):  # 0, 1, 2, 3+ may be words
+        _check_stray(column, numbers, what, most=True)
+    if not 0 < distinct <= _MOST_CATEGORIES:
+        found.wordy.append(name)
+        return
+    if distinct == 1 and not column.isna().any():
+        found.constant.append(name)
+        return
+    found.one_hot.append(name)
+    words = _words(column)
+    for word in sorted({word for word in words.tolist() if word is not None}):
+        values = (words == word).astype(np.float64)
+        found.add(name, word, values, np.zeros(len(values), dtype=bool))
+
+
+def _are_dates(column: pd.Series) -> bool:
+    """Return whether every cell is a date, as a type of its own or as it is written."""
+    import pandas as pd
+
+    if pd.api.types.is_datetime64_any_dtype(column.dtype):
+        return True
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return False
+    cells = column.dropna()
+    return all(_DATE.match(str(cell)) is not None for cell in cells.iloc[:1000])
 
 
 def same_features(
@@ -95,7 +167,7 @@ def same_features(
         if np.isnan(values).any():
             filled.append(f"{name} ({int(np.isnan(values).sum()):,})")
         columns.append(np.where(np.isnan(values), mean, values))
-    notes = _notes([], [], filled, "the model's mean")
+    notes = [f"missing values became the model's mean: {listed(filled)}"] if filled else []
     for name, values in words.items():
         new = sorted(set(values.tolist()) - {None} - known[name])
         if new:
@@ -137,19 +209,3 @@ def _check_stray(column: pd.Series, numbers: np.ndarray, what: str, *, most: boo
             f"cells, the first of them {flat(column.iloc[first])[:40]!r} in row {first + 1} "
             "(without the header); correct these cells or leave them empty"
         )
-
-
-def _notes(
-    one_hot: list[Any], dropped: list[Any], filled: list[Any], mean: str = "their column's mean"
-) -> list[str]:
-    notes = []
-    if one_hot:
-        notes.append(f"columns of words became one-hot: {listed(one_hot)}")
-    if dropped:
-        notes.append(
-            f"columns with more than {_MOST_CATEGORIES} distinct words, or without values, were "
-            f"dropped: {listed(dropped)}"
-        )
-    if filled:
-        notes.append(f"missing values became {mean}: {listed(filled)}")
-    return notes

@@ -56,22 +56,26 @@ def read_frame(frame: pd.DataFrame, request: Request, what: str, y: Any = None) 
         group = find_column(frame, request.group, what)
         groups = np.asarray(column_of(frame, group, what), dtype=object)
         frame = frame.drop(columns=group)
+    missing = None
     if like is not None and like.columns:
         names = like.columns
         features, notes = same_features(frame, like, what)
     else:
-        names, features, notes = features_of(frame, what)
+        found = features_of(frame, what)
+        names, features, notes = tuple(found.names), found.values, found.notes()
+        missing = np.column_stack(found.missing) if found.filled else None
     if not features:
         raise AuguryError(
             f"{flat(what)} has no column of numbers to learn from"
             + (f" beside the label {label!r}" if label is not None else "")
-            + (f" ({notes[-1]})" if notes else "")
+            + (f" ({'; '.join(notes)})" if notes else "")
         )
     return Source(
         np.column_stack(features),
         y,
         notes=tuple(notes),
-        columns=tuple(names),
+        columns=names,
+        missing=missing,
         label=label,
         groups=groups,
     )

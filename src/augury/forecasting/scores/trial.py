@@ -11,6 +11,7 @@ from augury.forecasting.effort import DECIDES, MEASURED, choose_level, make_tria
 from augury.forecasting.forecast import PLANNED, SMALL, Forecast, Judgement
 from augury.forecasting.linear import linear_score
 from augury.forecasting.scores.base import Judged, Score
+from augury.forecasting.tables import run_table_folds
 from augury.forecasting.trial import Trial, run_folds, shrink, ticks
 from augury.forecasting.verdicts import POINTS
 
@@ -48,7 +49,8 @@ class TrialScore(Score):
         self.trial = trial
         data, fitted = shrink(setting.data, candidates, trial.side)
         self.expect(ticks(trial, len(fitted), setting.device, own is not None))
-        folds = run_folds(
+        run = run_table_folds if data.kind == "vector" else run_folds
+        folds = run(
             data, fitted, trial, range(trial.folds),
             seed=setting.seed, device=setting.device, tick=self.tick, own=own,
         )  # fmt: skip

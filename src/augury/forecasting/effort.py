@@ -14,6 +14,7 @@ from augury.augmentations import identity
 from augury.augmentations.base import Augmentation
 from augury.data.dataset import Dataset
 from augury.forecasting.plan import TrainingPlan
+from augury.forecasting.series import series_trial
 from augury.forecasting.training.grouped import ARCHITECTURES, RATES, Grouped
 from augury.forecasting.training.members import Fold, Schedule, train_members
 from augury.forecasting.training.own import OwnNetwork, OwnTrainer
@@ -86,6 +87,8 @@ def make_trial(plan: TrainingPlan, data: Dataset, level: int, own: bool = False)
     if not 0 <= level < len(LEVELS):
         raise AuguryError(f"effort must be from 0 to {len(LEVELS) - 1}, got {level}")
     rung = LEVELS[level]
+    if data.kind == "series" and not own:
+        return series_trial(plan, data, rung)
     planned = rung.planned and data.kind == "image" and plan.network in ARCHITECTURES
     large = planned and not own and max(plan.side or 0, *data.shape[1:]) > _SMALL
     work = rung.examples * rung.folds // (_LARGER if large else 1)
@@ -141,7 +144,7 @@ def choose_level(
         if kind not in paces and own is not None:
             paces[kind] = measure_own_pace(data, candidates, device, own)
         elif kind not in paces:
-            paces[kind] = measure_pace(data, candidates, device, *kind)
+            paces[kind] = measure_pace(data, candidates, device, *kind, batch=trial.batch)
         seconds = trial.passes(len(candidates)) * paces[kind] / cores
         spent = time.perf_counter() - started
         if seconds > budget * _SAFETY - spent:
@@ -162,6 +165,7 @@ def measure_pace(
     network: str = "small",
     side: int = 32,
     steps: int = 12,
+    batch: int = 64,
 ) -> float:
     """Return seconds per example and network, with the mean cost of the candidates' views."""
     size = min(64 * 4, len(data) // 2)
@@ -169,7 +173,7 @@ def measure_pace(
     fold = make_fold(data, Trial(epochs=1, examples=size, folds=1), 0, 0)
     outputs = 1 if data.classes is None else len(data.classes)
     threads = torch.get_num_threads()
-    schedule = Schedule(max(2, steps * 64 // max(64, size)), rate=RATES[network])
+    schedule = Schedule(max(2, steps * batch // max(batch, size)), batch, rate=RATES[network])
 
     def seconds(chosen: Sequence[Augmentation], clean: Sequence[Fold]) -> float:
         net = Grouped(network, max(1, len(chosen)), data.shape, outputs, 0).to(device)
@@ -188,14 +192,14 @@ def measure_pace(
         step = seconds([], [fold])
         if device.type == "cuda":
             many = seconds([identity()] * len(candidates), [])
-            return many / min(64, size) / max(1, len(candidates))
+            return many / min(batch, size) / max(1, len(candidates))
         x = data.batch(fold.train[: min(64, size)], device, torch.float32)
         rng = Rng(0, torch.arange(len(x)))
         begun = time.perf_counter()
         for candidate in candidates:
             candidate.views(x, 1, rng)
         views = (time.perf_counter() - begun) / max(1, len(candidates)) / len(x)
-        return step / min(64, size) + views
+        return step / min(batch, size) + views
     finally:
         torch.set_num_threads(threads)
 

@@ -37,6 +37,7 @@ from augury.forecasting.forecast import Judgement
 from augury.forecasting.plan import TrainingPlan
 from augury.forecasting.scores import SCORES, Score, Setting
 from augury.forecasting.scores.base import Judged
+from augury.forecasting.series import series_plan
 from augury.forecasting.tables import table_of
 from augury.forecasting.training.grouped import ARCHITECTURES
 from augury.forecasting.training.own import OwnNetwork
@@ -188,6 +189,9 @@ def rank(
         raise AuguryError(
             f"budget and effort are for trial and boosting, and the score is {score!r}"
         )
+    planned = given
+    if data.kind == "series" and module is None:
+        planned = series_plan(given, epochs is not None or plan is not None)
     where = resolve_device(device)
     own = None
     if score == "trial" and module is not None and layer is None:
@@ -195,7 +199,7 @@ def rank(
     phi = _feature_map(feature_map, module, layer, SCORES[score], data, where, seed)
     setting = Setting(
         data, phi, n_views, seed, where, batch_size=batch_size,
-        plan=given, budget=budget, effort=effort, started=started, own=own,
+        plan=planned, budget=budget, effort=effort, started=started, own=own,
     )  # fmt: skip
     idle = {a for a in candidates if changes_nothing(a, data, seed)}
     judged_candidates = [a for a in candidates if a not in idle]
@@ -217,7 +221,7 @@ def rank(
         seconds=round(time.perf_counter() - started, 3),
         command=command,
         trust=scorer.trust(),
-        plan=given.describe(given, data.total, data.shape),
+        plan=planned.describe(given, data.total, data.shape),
         effort=scorer.effort(),
         warnings=judged.warnings,
         gallery=make_gallery(data, candidates, seed),

@@ -48,7 +48,7 @@ class Trial:
     held
         At most so many examples are held out to judge by.
     side
-        Larger images are shrunk to this side first.
+        Larger images are shrunk to this side first, and longer series to this length.
     batch
         Examples per step.
     """
@@ -97,7 +97,14 @@ class HeldOut:
 def shrink(
     data: Dataset, candidates: Sequence[Augmentation], side: int
 ) -> tuple[Dataset, list[Augmentation]]:
-    """Shrink images to `side`, and candidates with them, so that both fit as they did before."""
+    """Shrink images to `side`, and candidates with them, so that both fit as they did before.
+
+    Series are averaged down to that length; their augmentations are measured in shares of it.
+    """
+    if data.kind == "series" and data.shape[1] > side:
+        rows = data.x.to(torch.float32).unsqueeze(2)
+        short = F.interpolate(rows, (1, side), mode="bilinear", antialias=True)
+        return replace(data, x=short.squeeze(2)), list(candidates)
     if data.kind != "image" or max(data.shape[1:]) <= side:
         return data, list(candidates)
     factor = side / max(data.shape[1:])

@@ -1,0 +1,44 @@
+"""Trials of series: sets are small, so the planned network itself is cross-validated on them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from augury.data.dataset import Dataset
+from augury.forecasting.plan import TrainingPlan
+from augury.forecasting.trial import Trial
+
+if TYPE_CHECKING:
+    from augury.forecasting.effort import Level
+
+NETWORK = "fcn"
+EPOCHS = 100
+"""Assumed where the user names no number: sets of series are small, so an epoch is short."""
+BATCH = 16
+"""As networks for series are usually trained (Wang et al., 2017)."""
+LONGEST = {False: 256, True: 512}
+"""Longer series are averaged down in a trial, less so where the planned network is trained."""
+_MOST_FOLDS = 12
+_MOST_SHARE = 3 / 4
+_LESS = 2  # times fewer examples in all folds than for images, since epochs are more
+
+
+def series_plan(plan: TrainingPlan, epochs_given: bool) -> TrainingPlan:
+    """Return the plan for series: their network, and their usual epochs where none are given."""
+    return replace(plan, network=NETWORK, epochs=plan.epochs if epochs_given else EPOCHS)
+
+
+def series_trial(plan: TrainingPlan, data: Dataset, rung: Level) -> Trial:
+    """Return the trial of a level: three quarters of the data in each fold, and many folds."""
+    work = rung.examples // _LESS
+    examples = max(2, min(work, int(len(data) * _MOST_SHARE)))
+    return Trial(
+        epochs=max(1, round(plan.epochs * rung.share)),
+        examples=examples,
+        folds=min(_MOST_FOLDS, max(1, round(work / examples))),
+        network=NETWORK if rung.planned else "small",
+        replicas=rung.replicas,
+        side=LONGEST[rung.planned],
+        batch=BATCH,
+    )

@@ -112,6 +112,21 @@ def test_a_convolution_by_patches_equals_torch(inputs, size):
         torch.testing.assert_close(a, b)
 
 
+@pytest.mark.parametrize("size", [(3, 3), (1, 7)])
+@pytest.mark.parametrize("inputs", [1, 8, 16])
+def test_patches_in_half_precision(inputs, size):
+    """Words of eight channels move at once; what they hold is what single values would."""
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(2, size[0], 9, 3 * inputs, generator=generator).bfloat16().requires_grad_()
+    weight = torch.randn(3, *size, inputs, 8, generator=generator).bfloat16().requires_grad_()
+    out = by_patches(x, weight)
+    exact = by_patches(x.detach().double(), weight.detach().double())
+    torch.testing.assert_close(out.double(), exact, atol=0.1, rtol=0.02)
+    out.sum().backward()
+    assert x.grad is not None
+    assert bool(x.grad.isfinite().all())
+
+
 class TestParallel:
     def test_results_keep_their_order_and_threads_are_put_back(self):
         before = torch.get_num_threads()

@@ -93,7 +93,8 @@ def _windows(x: Tensor, groups: int, rows: int, columns: int, c: int) -> Tensor:
     shape = (b, height - rows + 1, width - columns + 1, groups, rows, columns, c)
     row, column = x.stride(1), x.stride(2)
     windows = x.as_strided(shape, (x.stride(0), row, column, c, row, column, 1))
-    return windows.reshape(*shape[:4], rows * columns * c)
+    # one row of single words is reshaped without a copy, and a view of words must lie in memory
+    return windows.reshape(*shape[:4], rows * columns * c).contiguous()
 
 
 def _product(patches: Tensor, weight: Tensor) -> Tensor:

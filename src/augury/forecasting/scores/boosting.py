@@ -156,7 +156,9 @@ def fit_trees(
         x = torch.cat([x, views.flatten(0, 1)])
         y = y.repeat(copies + 1)
     times = 1 if candidate is None else copies + 1
-    kind = HistGradientBoostingRegressor if data.classes is None else HistGradientBoostingClassifier
+    kind: Any = HistGradientBoostingClassifier  # whose stubs take no False for early_stopping
+    if data.classes is None:
+        kind = HistGradientBoostingRegressor
     leaf = max(1, min(_LEAF, len(rows) // 10)) * times
     model = kind(min_samples_leaf=leaf, early_stopping=False, random_state=seed & 0x7FFF_FFFF)
     return model.fit(trees_take(x, table), y.numpy())

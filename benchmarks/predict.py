@@ -183,14 +183,27 @@ def read(folder: Path) -> list[Cell]:
     return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
 
 
-def judged(folder: Path) -> list[tuple[Cell, dict[str, float]]]:
-    """Judge every cell that has a trial, by constants fitted to the other sources."""
-    cells = [cell for cell in read(folder) if "trial" in cell]
+def judged(folder: Path, trial: str = "trial") -> list[tuple[Cell, dict[str, float]]]:
+    """Judge every cell that has a trial, by constants fitted to the other sources.
+
+    `trial` is ``"trial"`` for trials of the planned network, ``"small"`` for those of a small one
+    in its place. Fine-tuning is judged apart.
+    """
+    cells = [
+        {**cell, "trial": cell[trial]}
+        for cell in read(folder)
+        if cell.get(trial) and not cell.get("pretrained")
+    ]
     fitted = {
         source: fit([cell for cell in cells if cell["source"] != source])
         for source in {cell["source"] for cell in cells}
     }
     return [(cell, judge(cell, fitted[cell["source"]])) for cell in cells]
+
+
+def fine_tuned(folder: Path) -> list[tuple[Cell, dict[str, float]]]:
+    """Judge fine-tuning, by the constants of training from scratch."""
+    return [(cell, judge(cell, PLANNED)) for cell in read(folder) if cell.get("pretrained")]
 
 
 COLUMNS = ("spearman", "signs", "regret@3", "bias", "error", "covered", "decided")
@@ -230,7 +243,7 @@ def closed_forms(folder: Path) -> list[str]:
 
 def draw(folder: Path = RESULTS) -> Figure:
     """Draw forecast against real gains, one panel per cell."""
-    cells = [cell for cell in read(folder) if "trial" in cell]
+    cells = [cell for cell in read(folder) if "trial" in cell and not cell.get("pretrained")]
     figure = Figure(figsize=(9, 2.4 * math.ceil(len(cells) / 4)), layout="constrained")
     panels = figure.subplots(math.ceil(len(cells) / 4), 4, squeeze=False).ravel()
     for cell, axes in zip(cells, panels, strict=False):
@@ -248,13 +261,15 @@ def draw(folder: Path = RESULTS) -> Figure:
 
 def page(folder: Path) -> str:
     """Return the page of the docs."""
-    rows = judged(folder)
+    rows, small = judged(folder), judged(folder, "small")
     said, wrong = (sum(found[k] for _, found in rows) for k in ("said", "wrong"))
     maybe, amiss = (sum(found[k] for _, found in rows) for k in ("probably said", "probably wrong"))
     sources = sorted({cell["source"] for cell, _ in rows})
     words = (Path(__file__).parent / "predict_page.md").read_text()
     return words.format(
         table="\n".join(table(rows)),
+        small="\n".join(table(small)),
+        tuned="\n".join(table(fine_tuned(folder))),
         scores="\n".join(closed_forms(folder)),
         cells=len(rows),
         sources=f"{len(sources)} sources ({', '.join(sources)})",

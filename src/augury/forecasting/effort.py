@@ -56,8 +56,8 @@ LEVELS = (
     Level(500, 1),
     Level(500, 2),
     Level(1000, 2),
-    Level(2000, 1, planned=True),
-    Level(4000, 1, planned=True),
+    Level(1000, 2, planned=True),
+    Level(2000, 2, planned=True),
     Level(4000, 4, planned=True),
 )
 DECIDES = 3

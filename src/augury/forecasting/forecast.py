@@ -49,10 +49,10 @@ class Calibration:
     freedom: float = 6.0
 
 
-PLANNED = Calibration(slope=1.17, floor=0.012, share=0.13)
+PLANNED = Calibration(slope=1.11, floor=0.009, share=0.06)
 """For trials of the planned network itself."""
 
-SMALL = Calibration(slope=0.91, floor=0.035, share=0.26)
+SMALL = Calibration(slope=1.0, floor=0.027, share=0.22)
 """For trials of a small network in its place."""
 
 

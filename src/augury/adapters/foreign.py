@@ -50,7 +50,7 @@ class ForeignImages(Foreign):
 class ForeignSeries(Foreign):
     """A transform of series."""
 
-    kinds = frozenset({"series"})
+    kinds = frozenset({"series", "sound"})
 
 
 def from_foreign(

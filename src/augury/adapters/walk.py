@@ -164,7 +164,7 @@ def leaves(augmentation: Augmentation) -> Iterator[Augmentation]:
         yield from leaves(part)
 
 
-KIND_WORDS = {"image": "images", "series": "series", "vector": "tables"}
+KIND_WORDS = {"image": "images", "series": "series", "sound": "sound", "vector": "tables"}
 
 
 def may_have_colours(shape: Shape) -> bool:

@@ -30,6 +30,7 @@ from augury.augmentations.geometry import (
     translation,
 )
 from augury.augmentations.pixels import blur, cutout, erasing, noise, sharpness
+from augury.augmentations.playback import pitch, speed
 from augury.augmentations.recipes import rand_augment, trivial_augment
 from augury.augmentations.sampled import Sampled
 from augury.augmentations.series import (
@@ -47,6 +48,7 @@ from augury.augmentations.series import (
     window_warp,
 )
 from augury.augmentations.signals import feature_dropout, jitter
+from augury.augmentations.sound import band_pass, clipping, gain, reverb, snr_noise
 from augury.augmentations.spec import parse, signature
 from augury.augmentations.spectrum import frequency_mask, frequency_shift
 from augury.augmentations.symmetries import (
@@ -80,9 +82,11 @@ __all__ = [
     "Transform",
     "TransformedDataset",
     "autocontrast",
+    "band_pass",
     "blur",
     "brightness",
     "channel_dropout",
+    "clipping",
     "column_dropout",
     "column_noise",
     "contrast",
@@ -97,6 +101,7 @@ __all__ = [
     "flips",
     "frequency_mask",
     "frequency_shift",
+    "gain",
     "gamma",
     "grayscale",
     "horizontal_flip",
@@ -111,11 +116,13 @@ __all__ = [
     "parse",
     "permutation",
     "perspective",
+    "pitch",
     "pixel_shifts",
     "posterize",
     "quarter_turns",
     "rand_augment",
     "resized_crop",
+    "reverb",
     "rotation",
     "saturation",
     "scaling",
@@ -124,7 +131,9 @@ __all__ = [
     "shift",
     "sign_flip",
     "signature",
+    "snr_noise",
     "solarize",
+    "speed",
     "strength_ladder",
     "swap_noise",
     "time_flip",

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 Params = Any
 """A tensor, or nested tuples of tensors, each with leading shape (n, b), or (n, 1) if shared."""
 
-KINDS = {3: "image", 2: "series", 1: "vector"}
-"""The kind of an input, by the number of dimensions of one example."""
+DIMENSIONS = {"image": 3, "series": 2, "sound": 2, "vector": 1}
+"""The number of dimensions of one example, by its kind."""
 
 
 class Nodes(NamedTuple):
@@ -40,7 +40,7 @@ class Augmentation(ABC):
     and its result has shape ``(n, b, *shape)``.
     """
 
-    kinds: frozenset[str] = frozenset(KINDS.values())
+    kinds: frozenset[str] = frozenset(DIMENSIONS)
     """The kinds of data that it works on."""
 
     linear: bool = False
@@ -134,8 +134,9 @@ class Augmentation(ABC):
 
     def check(self, shape: tuple[int, ...]) -> None:
         """Raise if inputs of this shape cannot be transformed."""
-        kind = KINDS.get(len(shape), f"{len(shape)}-dimensional array")
-        if kind not in self.kinds:
+        if len(shape) not in {DIMENSIONS[kind] for kind in self.kinds}:
+            known = (kind for kind, size in DIMENSIONS.items() if size == len(shape))
+            kind = next(known, f"{len(shape)}-dimensional")
             raise AuguryError(
                 f"{self} works on {' or '.join(sorted(self.kinds))} data, and this is {kind} data "
                 f"(each example has shape {shape}); choose an augmentation for {kind} data"

@@ -14,9 +14,7 @@ from torch.utils.data import Dataset, get_worker_info
 from augury._base.errors import AuguryError
 from augury._base.pixels import to_bytes
 from augury._base.rng import Rng
-from augury.augmentations.base import KINDS, Augmentation
-
-_DIMENSIONS = {kind: size for size, kind in KINDS.items()}
+from augury.augmentations.base import DIMENSIONS, Augmentation
 
 
 class Transform:
@@ -34,8 +32,8 @@ class Transform:
     seed
         Any integer.
     kind
-        ``"image"``, ``"series"`` or ``"vector"``; by default the first of them that the
-        augmentation works on.
+        ``"image"``, ``"series"``, ``"sound"`` or ``"vector"``; by default the first of them that
+        the augmentation works on.
 
     Examples
     --------
@@ -164,7 +162,7 @@ def call(augmentation: Augmentation, image: Any) -> Any:
 
 
 def _kind_of(augmentation: Augmentation, kind: str | None) -> str:
-    kinds = [k for k in KINDS.values() if k in augmentation.kinds]
+    kinds = [k for k in DIMENSIONS if k in augmentation.kinds]
     if not kinds:
         raise AuguryError(f"{augmentation} works on no data: its parts are for different kinds")
     if kind is not None and kind not in kinds:
@@ -200,7 +198,7 @@ def _view_tensor(
 ) -> Tensor:
     """Augment a tensor, channels first: with or without batch, with or without channels."""
     x = _as_floats(image, kind)
-    whole = _DIMENSIONS[kind]
+    whole = DIMENSIONS[kind]
     if kind == "image" and x.dim() == 2:
         x = x.unsqueeze(0)
     if x.dim() not in (whole, whole + 1):

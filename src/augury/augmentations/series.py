@@ -14,6 +14,7 @@ from augury.augmentations.base import Family, Nodes, along, gauss_legendre, requ
 from augury.augmentations.symmetries import Symmetries
 
 _SERIES = frozenset({"series"})
+_WAVES = frozenset({"series", "sound"})
 _KNOTS = 4
 """Random curves go through this many random values, as in Um et al. (2017)."""
 
@@ -47,6 +48,7 @@ class shift(Retimed):
     """A series moved along its axis, uniform in ± `fraction` of its length; ends are held."""
 
     ladder = ((0.02,), (0.05,), (0.1,), (0.25,), (0.5,))
+    kinds = _WAVES
     fraction: float = 0.1
 
     def __post_init__(self) -> None:
@@ -68,6 +70,7 @@ class time_warp(Retimed):
     """Time that runs faster and slower: its speed is exp(`strength` × a smooth normal curve)."""
 
     ladder = ((0.1,), (0.2,), (0.4,), (0.8,))
+    kinds = _WAVES
     strength: float = 0.2
 
     def __post_init__(self) -> None:
@@ -226,7 +229,7 @@ class time_mask(Family):
     """A window set to zero, its length uniform in (0, `fraction`) of the whole."""
 
     ladder = ((0.05,), (0.1,), (0.25,), (0.5,))
-    kinds = _SERIES
+    kinds = _WAVES
     linear = True
     fraction: float = 0.1
 
@@ -273,7 +276,7 @@ class channel_dropout(Family):
 class time_flip(Symmetries):
     """The series reversed with probability ½."""
 
-    kinds = _SERIES
+    kinds = _WAVES
     size = 2
 
     def maps(self, x: Tensor) -> list[Tensor]:
@@ -282,9 +285,9 @@ class time_flip(Symmetries):
 
 @dataclass(frozen=True, repr=False)
 class sign_flip(Symmetries):
-    """Values times −1 with probability ½."""
+    """Values times −1 with probability ½: the polarity of sound."""
 
-    kinds = _SERIES
+    kinds = _WAVES
     size = 2
 
     def maps(self, x: Tensor) -> list[Tensor]:

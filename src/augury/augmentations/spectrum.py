@@ -18,7 +18,7 @@ class frequency_mask(Family):
     """A band of frequencies removed, its width uniform in (0, `fraction`) of the spectrum."""
 
     ladder = ((0.05,), (0.1,), (0.25,), (0.5,))
-    kinds = frozenset({"series"})
+    kinds = frozenset({"series", "sound"})
     linear = True
     fraction: float = 0.1
 

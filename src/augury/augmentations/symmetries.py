@@ -51,7 +51,7 @@ def even(size: int) -> Tensor:
 class identity(Symmetries):
     """No change: what training without augmentation does."""
 
-    kinds = frozenset({"image", "series", "vector"})
+    kinds = frozenset({"image", "series", "sound", "vector"})
     size = 1
 
     def maps(self, x: Tensor) -> list[Tensor]:

@@ -18,6 +18,7 @@ from augury.forecasting.series import series_trial
 from augury.forecasting.training.grouped import ARCHITECTURES, RATES, Grouped
 from augury.forecasting.training.members import Fold, Schedule, train_members
 from augury.forecasting.training.own import OwnNetwork, OwnTrainer
+from augury.forecasting.training.spectrogram import front_end
 from augury.forecasting.trial import Trial, make_fold, shrink
 
 
@@ -89,8 +90,10 @@ def make_trial(plan: TrainingPlan, data: Dataset, level: int, own: bool = False)
     rung = LEVELS[level]
     if data.kind == "series" and not own:
         return series_trial(plan, data, rung)
-    planned = rung.planned and data.kind == "image" and plan.network in ARCHITECTURES
-    large = planned and not own and max(plan.side or 0, *data.shape[1:]) > _SMALL
+    pictures = data.kind in ("image", "sound")  # of sound, spectrograms
+    planned = rung.planned and pictures and plan.network in ARCHITECTURES
+    sides = (plan.side or 0, *front_end(data).shape[1:])
+    large = planned and not own and max(sides) > _SMALL
     work = rung.examples * rung.folds // (_LARGER if large else 1)
     examples = max(2, min(rung.examples, work, int(len(data) * _MOST_SHARE)))
     folds = rung.folds
@@ -176,7 +179,7 @@ def measure_pace(
     schedule = Schedule(max(2, steps * batch // max(batch, size)), batch, rate=RATES[network])
 
     def seconds(chosen: Sequence[Augmentation], clean: Sequence[Fold]) -> float:
-        net = Grouped(network, max(1, len(chosen)), data.shape, outputs, 0).to(device)
+        net = Grouped(network, max(1, len(chosen)), front_end(data).shape, outputs, 0).to(device)
         times: list[float] = []
         train_members(
             net, data, schedule, chosen, [fold] if chosen else [], clean,

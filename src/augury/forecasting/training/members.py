@@ -15,6 +15,7 @@ from augury._base.rng import Rng
 from augury.augmentations.base import Augmentation
 from augury.data.dataset import Dataset
 from augury.forecasting.training.grouped import Grouped
+from augury.forecasting.training.spectrogram import AsItIs, LogMel, front_end
 
 _VIEWS = 8000  # views that a candidate makes at a time: few large steps, as memory allows
 _VALUES = 1 << 26  # numbers in flight while it makes them
@@ -68,7 +69,7 @@ def train_members(
     the same order; each example is given a new view every time it is seen.
     """
     device = next(net.parameters()).device
-    if data.kind == "image":
+    if len(net.shape) == 3:
         net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch types it for tensors alone
     optimizer = torch.optim.AdamW(
         net.parameters(), schedule.rate, weight_decay=schedule.decay, fused=True
@@ -112,9 +113,10 @@ def run_members(
     """
     device = next(net.parameters()).device
     repeats = torch.tensor(copies, device=device)
+    front = front_end(data).to(device)
     parts = []
     for index in torch.stack(list(rows)).split(max(16, 16384 // net.members), dim=1):
-        x = data.batch(index.flatten(), device, torch.float32)
+        x = front(data.batch(index.flatten(), device, torch.float32))
         x = x.unflatten(0, index.shape).transpose(0, 1)  # (b, rows, *shape)
         with precision(device):
             parts.append(net(x.repeat_interleave(repeats, 1)).float())
@@ -134,6 +136,7 @@ def make_batches(
     folds: Sequence[Fold],
     clean: Sequence[Fold],
     device: torch.device,
+    front: AsItIs | LogMel | None = None,
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield batches ``(b, members, *shape)`` with their targets ``(b, members)``."""
     everyone = (*folds, *clean)
@@ -144,13 +147,14 @@ def make_batches(
     generators = [torch.Generator().manual_seed(fold.start) for fold in everyone]
     target = torch.stack([data.y[fold.train] for fold in everyone]).to(device)
     target = target.float() if target.is_floating_point() else target
-    originals = [data.x[fold.train].contiguous().to(device) for fold in clean]
+    front = (front or front_end(data)).to(device)
+    originals = [front(data.x[fold.train].contiguous().to(device)) for fold in clean]
     each = torch.arange(len(everyone), device=device).unsqueeze(1)
     copies = torch.tensor([len(candidates)] * len(folds) + [1] * len(clean), device=device)
     pool = torch.empty(0)
     for epoch in range(schedule.epochs):
         if folds and epoch % at_once == 0:
-            pool = _views(data, candidates, folds, epoch, at_once, device)
+            pool = _views(data, candidates, folds, epoch, at_once, device, front)
         order = torch.stack([torch.randperm(size, generator=g) for g in generators]).to(device)
         for part in order[:, :used].split(batch, dim=1):
             members = []
@@ -178,27 +182,29 @@ def _views(
     epoch: int,
     count: int,
     device: torch.device,
+    front: AsItIs | LogMel | None = None,
 ) -> Tensor:
     """Make the views of `count` epochs: ``(count, folds, examples, candidates, *shape)``.
 
-    Pixels are kept as bytes. A draw depends on the seed, the fold, the example and the epoch, and
-    on nothing else.
+    Pixels are kept as bytes, and sound as the network sees it. A draw depends on the seed, the
+    fold, the example and the epoch, and on nothing else.
     """
     pixels = data.kind == "image"
+    front = (front or front_end(data)).to(device)
     index = torch.cat([fold.train for fold in folds])
     number = torch.cat([fold.train + fold.number * len(data) for fold in folds])
     pool = torch.empty(
-        (count, len(index), len(candidates), *data.shape),
-        dtype=torch.uint8 if pixels else torch.float32,
+        (count, len(index), len(candidates), *front.shape),
+        dtype=torch.uint8 if pixels else front.dtype,
         device=device,
     )
-    step = max(1, _VALUES // (count * data.x[0].numel()))
+    step = max(1, _VALUES // (count * data.x[0].numel() * front.work))
     for at in range(0, len(index), step):
         rows = slice(at, at + step)
         x = data.batch(index[rows], device, torch.float32)
         rng = Rng(folds[0].seed, number[rows].to(device)).child(epoch)
         for k, candidate in enumerate(candidates):
-            views = candidate.views(x, count, rng)
+            views = front(candidate.views(x, count, rng))
             if pixels:
                 views = (views.clamp(0, 1) * 255).round().to(torch.uint8)
             pool[:, rows, k] = views

@@ -22,6 +22,7 @@ from augury.forecasting.training.members import (
     member_loss,
     precision,
 )
+from augury.forecasting.training.spectrogram import AsItIs
 
 _RATES = {"head": 5e-3, "block": 1e-3, "all": 1e-3}
 _SCRATCH = 3e-3
@@ -186,7 +187,8 @@ class OwnTrainer:
         self._mode()
         chosen = ([], [], [fold]) if candidate is None else ([candidate], [fold], [])
         steps = self.schedule.steps(len(fold.train))
-        batches = make_batches(self.data, self.schedule, *chosen, self.device)
+        seen = AsItIs(self.data.shape)  # a network of one's own hears sound as it is
+        batches = make_batches(self.data, self.schedule, *chosen, self.device, seen)
         for k, (x, y) in enumerate(batches):
             self._set_rate(one_cycle(k, steps) * self.schedule.rate)
             self._step(x[:, 0], y[:, 0], k)

@@ -17,6 +17,7 @@ from augury.data.dataset import Dataset
 from augury.forecasting.training.grouped import Grouped
 from augury.forecasting.training.members import Fold, Schedule, run_members, train_members
 from augury.forecasting.training.own import OwnTrainer
+from augury.forecasting.training.spectrogram import front_end
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Runner(ABC):
 
     def start(self, fold: Fold) -> Grouped:
         outputs = 1 if self.data.classes is None else len(self.data.classes)
-        return Grouped(self.network, 1, self.data.shape, outputs, fold.start)
+        return Grouped(self.network, 1, front_end(self.data).shape, outputs, fold.start)
 
 
 class Together(Runner):

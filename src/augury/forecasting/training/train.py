@@ -13,6 +13,7 @@ from augury.augmentations.base import Augmentation
 from augury.data.dataset import Dataset
 from augury.forecasting.training.grouped import RATES, Grouped
 from augury.forecasting.training.members import Fold, Schedule, run_members, train_members
+from augury.forecasting.training.spectrogram import front_end
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,9 @@ def train_together(
     whole = torch.arange(len(train))
     folds = [Fold(whole, whole[:0], seed, k) for k in range(seeds)]
     members, classes = len(candidates) * seeds, len(train.classes or ())
-    starts = [Grouped(architecture, 1, train.shape, classes, fold.start) for fold in folds]
+    starts = [
+        Grouped(architecture, 1, front_end(train).shape, classes, fold.start) for fold in folds
+    ]
     net = Grouped.joined([start for start in starts for _ in candidates]).to(device)
     steps = schedule.steps(len(train))
     done = iter(range(1, steps + 1))

@@ -1,0 +1,103 @@
+"""What a trial's network sees of sound."""
+
+from __future__ import annotations
+
+import librosa
+import numpy as np
+import pytest
+import torch
+
+from augury.augmentations import gain, identity, parse
+from augury.data import as_dataset
+from augury.forecasting.rank import rank
+from augury.forecasting.training import train_together
+from augury.forecasting.training.spectrogram import AsItIs, LogMel, front_end, mel_bands
+
+
+@pytest.mark.parametrize(("rate", "bins"), [(8000, 129), (16000, 257), (44100, 1025)])
+def test_bands_are_librosas(rate, bins):
+    expected = librosa.filters.mel(sr=rate, n_fft=2 * (bins - 1), n_mels=40, htk=True, norm=None)
+    expected /= expected.sum(1, keepdims=True)
+    np.testing.assert_allclose(mel_bands(rate, bins, 40), expected, atol=1e-5)
+
+
+def test_narrow_bands_get_the_nearest_bin():
+    bands = mel_bands(8000, 9, 40)
+    np.testing.assert_allclose(bands.sum(1), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize(("rate", "samples"), [(8000, 5000), (16000, 80000), (8000, 20), (1000, 8)])
+def test_shapes(rate, samples):
+    front = LogMel(rate, samples)
+    out = front(torch.randn(3, 2, 1, samples))
+    assert out.shape == (3, 2, *front.shape)
+    assert front.shape[1:] <= (40, 40)
+    assert bool(out.isfinite().all())
+
+
+def test_white_noise_has_the_same_power_everywhere():
+    """A mean square of 1 is a power of 1 in each band, and so log₁₀ 1 = 0; silence is the floor."""
+    noise = torch.randn(50, 1, 16000, generator=torch.Generator().manual_seed(0))
+    out = LogMel(16000, 16000)(noise).mean(dim=(0, 1, 3))
+    assert float((out * 1.5 - 2).abs().max()) < 0.25
+    silence = LogMel(16000, 16000)(torch.zeros(1, 1, 16000))
+    torch.testing.assert_close(silence, torch.full_like(silence, (-5 + 2) / 1.5))
+
+
+def test_a_tone_lights_its_band():
+    time = torch.arange(8000) / 8000
+    out = LogMel(8000, 8000)(torch.sin(2 * torch.pi * 1000 * time)[None, None])[0, 0].mean(1)
+    expected = 41 * np.log10(1 + 1000 / 700) / np.log10(1 + 4000 / 700) - 1
+    assert abs(int(out.argmax()) - expected) <= 1
+
+
+def tones(seed: int, count: int = 120, rate: int = 2000):
+    rng = np.random.default_rng(seed)
+    y = np.arange(count) % 2
+    time = np.arange(800) / rate
+    hertz = np.where(y == 0, 200, 400)[:, None] * rng.uniform(0.95, 1.05, (count, 1))
+    x = np.sin(2 * np.pi * hertz * time + rng.uniform(0, 6, (count, 1)))
+    return as_dataset(x + rng.normal(size=x.shape), y, rate=rate)
+
+
+def test_networks_learn_from_spectrograms():
+    """Phases are random, so nothing short of frequencies tells these classes apart."""
+    train, test = tones(0), tones(1)
+    assert isinstance(front_end(train), LogMel)
+    found = train_together(
+        train, test, [identity(), gain(3)], architecture="small", seeds=1, epochs=40,
+        device=torch.device("cpu"),
+    )  # fmt: skip
+    assert float(found.accuracy.min()) > 0.95
+
+
+def test_rank_judges_sound():
+    found = rank(tones(0), augmentations=["gain(3)", "snr_noise(0,10)"], epochs=4, effort=3)
+    assert found.dataset["kind"] == "sound"
+    assert found.dataset["rate"] == 2000
+    assert {row.augmentation for row in found.rows} == {"gain(3)", "snr_noise(0,10)"}
+
+
+def test_other_data_is_seen_as_it_is():
+    data = as_dataset(np.random.default_rng(0).normal(size=(6, 3)), [0, 1] * 3)
+    front = front_end(data)
+    assert isinstance(front, AsItIs)
+    x = torch.rand(2, 3)
+    assert front(x) is x
+    assert parse("jitter(0.1)").kinds >= {"vector"}
+
+
+def test_a_network_of_ones_own_hears_the_waveform():
+    seen = []
+
+    class Ear(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = torch.nn.Linear(800, 2)
+
+        def forward(self, x):
+            seen.append(x.shape[1:])
+            return self.layer(x.flatten(1))
+
+    rank(tones(0), augmentations=["gain(3)"], network=Ear(), score="trial", epochs=2, effort=3)
+    assert set(seen) == {(1, 800)}

@@ -1,0 +1,194 @@
+"""Does a forecast for sound agree with what training shows? As `predict.py`, on other speakers.
+
+    python benchmarks/predict_sound.py pack FOLDER --out SOUND.npz
+    python benchmarks/predict_sound.py run SOUND.npz [--cells 20] [--limit 110] [--out DIR]
+    python benchmarks/predict_sound.py table [--results DIR]
+    python benchmarks/predict_sound.py --quick
+
+`pack` puts spoken digits (DIGIT/DIGIT_SPEAKER_NUMBER.wav in a FOLDER) into one file, a second each.
+`run` trains a network with every candidate on three of the six speakers, several seeds, and tests
+it on the other three; the forecast is made from the first three alone, and holds speakers out too.
+A cell is one way to part the speakers; another is begun while less than the limit, in seconds, has
+passed. `table` judges each cell by the constants of the forecast, which have seen no sound.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import tempfile
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from _result import environment
+from predict import Cell, judge, read, table
+
+from augury._base.devices import resolve_device
+from augury._base.files import write
+from augury.augmentations import default_augmentations, identity, parse
+from augury.data import Dataset, as_dataset, load
+from augury.forecasting.forecast import Calibration, Forecast
+from augury.forecasting.training import train_together
+from augury.forecasting.trial import Trial, run_folds
+
+RESULTS = Path(__file__).parent / "results" / "predict_sound"
+EXTRA = "pitch(1) speed(0.6) snr_noise(10,20) reverb(1.0) time_warp(0.8) gain(30)"
+"""Strengths beside the default candidates, to see where gains end."""
+
+
+def pack(folder: Path, out: Path) -> None:
+    """Write all recordings to one file: 16 bits a sample, a second each, with their speakers."""
+    data = load(folder, seconds=1.0, group=r"_(\w+)_")
+    assert data.groups is not None
+    assert data.preparation is not None
+    loud = data.x[:, 0].numpy() * data.preparation.deviation[0]
+    x = np.clip(np.round(loud * 2**15), -(2**15), 2**15 - 1).astype(np.int16)
+    groups = data.groups.numpy().astype(np.uint8)
+    np.savez_compressed(out, x=x, y=data.y.numpy(), speaker=groups, rate=data.rate)
+
+
+def partings(speakers: int) -> list[tuple[int, ...]]:
+    """Return the halves of the speakers to train on, each half after the other."""
+    chosen = []
+    for half in itertools.combinations(range(speakers), speakers // 2):
+        if half[0] == 0:
+            chosen += [half, tuple(s for s in range(speakers) if s not in half)]
+    return chosen
+
+
+def unpack(path: Path, trained: tuple[int, ...]) -> tuple[Dataset, Dataset]:
+    """Return the recordings of some speakers, with groups, and of the others."""
+    with np.load(path) as arrays:
+        x, y, speaker = (arrays[name] for name in ("x", "y", "speaker"))
+        rate = int(arrays["rate"])
+    own = np.isin(speaker, trained)
+    train = as_dataset(x[own], y[own], rate=rate, groups=speaker[own], name="spoken digits")
+    test = as_dataset(x[~own], y[~own], rate=rate, classes=train.classes)
+    assert train.preparation is not None
+    return train, replace(test, x=torch.from_numpy(train.preparation.transform(x[~own])))
+
+
+def run(options: argparse.Namespace) -> list[Path]:
+    """Train and forecast every candidate for some partings, while there is time."""
+    device = resolve_device(options.device)
+    begun, done = time.perf_counter(), []
+    for number, trained in enumerate(partings(6)[: options.cells]):
+        if time.perf_counter() - begun > options.limit:
+            break
+        done.append(_run(number, trained, options, device))
+    return done
+
+
+def _run(
+    number: int, trained: tuple[int, ...], options: argparse.Namespace, device: torch.device
+) -> Path:
+    train, test = unpack(options.data, trained)
+    candidates = default_augmentations("sound", train.shape)
+    if options.candidates:
+        candidates = candidates[:: max(1, len(candidates) // options.candidates)]
+    else:
+        candidates += [parse(spec) for spec in EXTRA.split()]
+    specs = [repr(a) for a in candidates]
+    started = time.perf_counter()
+    truth = train_together(
+        train, test, [identity(), *candidates], architecture=options.network,
+        seeds=options.seeds, epochs=options.epochs, device=device,
+    )  # fmt: skip
+    seconds = [round(time.perf_counter() - started, 1)]
+    name = f"spoken_digits_{''.join(map(str, trained))}"
+    accuracy = dict(zip(["identity", *specs], (100 * truth.accuracy).tolist(), strict=True))
+    cell: Cell = {
+        "name": name, "source": "spoken digits", "examples": len(train), "tests": len(test),
+        "speakers": list(trained), "epochs": options.epochs, "network": options.network,
+        "shape": list(train.shape), "environment": environment(device), "accuracy": accuracy,
+    }  # fmt: skip
+    out = Path(options.out)
+    out.mkdir(parents=True, exist_ok=True)
+    kept: dict[str, np.ndarray] = {}
+    for network in options.trials.split(","):
+        started = time.perf_counter()
+        trial = Trial(options.epochs, 2 * len(train) // 3, options.folds, network)
+        found = run_folds(train, candidates, trial, range(trial.folds), seed=0, device=device)
+        cell["trial"] = {**_judged(found, train, specs, trial), **asdict(trial)}
+        seconds.append(round(time.perf_counter() - started, 1))
+        for k, fold in enumerate(found):
+            for part in ("index", "losses", "right", "replicas", "half"):
+                kept[f"{network}/{k}/{part}"] = getattr(fold, part).numpy()
+        verdict = {k: round(v, 2) for k, v in judge(cell, Calibration()).items()}
+        base = np.mean(accuracy["identity"])
+        print(f"{name} {network} {seconds} {base:.1f} % {verdict}", flush=True)
+    cell["seconds"] = seconds
+    path = out / f"{name}.json"
+    write(path, json.dumps(cell, indent=1) + "\n")
+    if options.keep:
+        np.savez_compressed(out / f"{name}.npz", **kept)  # type: ignore[arg-type]  # arrays all
+    return path
+
+
+def _judged(found: list[Any], train: Dataset, specs: list[str], trial: Trial) -> dict[str, Any]:
+    forecast = Forecast(
+        found, train.y, len(train.classes or ()), trained=trial.examples, planned=len(train)
+    )
+    moved = [forecast.shift(k) for k in range(len(forecast))]
+    return {
+        "tried": forecast.baseline.tried, "expected": forecast.baseline.expected,
+        "rate": forecast.rate,
+        "shift": {s: m for s, (m, _) in zip(specs, moved, strict=True)},
+        "error": {s: e for s, (_, e) in zip(specs, moved, strict=True)},
+    }  # fmt: skip
+
+
+def quick() -> None:
+    """Run a small cell of made-up speakers, in a temporary directory."""
+    rng = np.random.default_rng(0)
+    y, speaker = np.tile(np.arange(3), 80), np.repeat(np.arange(6), 40)
+    time_ = np.arange(1000) / 2000
+    hertz = (200 + 90 * y + 15 * speaker)[:, None] * rng.uniform(0.97, 1.03, (240, 1))
+    x = (3000 * (np.sin(2 * np.pi * hertz * time_) + rng.normal(size=(240, 1000)))).astype(np.int16)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "sound.npz"
+        np.savez(path, x=x, y=y, speaker=speaker, rate=2000)
+        options = argparse.Namespace(
+            data=path, cells=1, limit=60, candidates=4, seeds=1, epochs=6, network="small",
+            trials="small", folds=2, device="cpu", out=folder, keep=False,
+        )  # fmt: skip
+        found = judge(json.loads(run(options)[0].read_text()), Calibration())
+    assert all(np.isfinite(value) for value in found.values())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("command", nargs="?", choices=("pack", "run", "table"))
+    parser.add_argument("data", nargs="?", type=Path)
+    parser.add_argument("--cells", type=int, default=20)
+    parser.add_argument("--limit", type=float, default=110)
+    parser.add_argument("--candidates", type=int)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=40)
+    parser.add_argument("--network", default="cnn")
+    parser.add_argument("--trials", default="small")
+    parser.add_argument("--folds", type=int, default=4)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--out", default=str(RESULTS))
+    parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--quick", action="store_true")
+    options = parser.parse_args()
+    if options.quick:
+        quick()
+    elif options.command == "pack":
+        pack(options.data, Path(options.out))
+    elif options.command == "run":
+        run(options)
+    else:
+        cells = read(options.results)
+        print("\n".join(table([(cell, judge(cell, Calibration())) for cell in cells])))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,7 +1,8 @@
-"""Pipelines for audiomentations: series as ``(channels, samples)``."""
+"""Pipelines for audiomentations: sound and series as ``(channels, samples)``."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -16,11 +17,20 @@ def copied(name: str, **options: float) -> list[Call]:
     return [call("am.Lambda", transform=function(name, **options), p=1.0)]
 
 
+def noise(a: ours.snr_noise) -> list[Call]:
+    """Return noise at a signal-to-noise ratio, white or with a decay in decibels an octave."""
+    level = {"min_snr_db": a.low, "max_snr_db": a.high}
+    if a.colour == 0:
+        return [call("am.AddGaussianSNR", **level, p=1.0)]
+    decay = round(-10 * math.log10(2) * a.colour, 2)
+    return [call("am.AddColorNoise", **level, min_f_decay=decay, max_f_decay=decay, p=1.0)]
+
+
 class Audiomentations(Dialect):
     """Sound and other series, float32."""
 
     name = "audiomentations"
-    kind = "series"
+    kinds = ("sound", "series")
     table: ClassVar = {
         ours.jitter: Translation(
             lambda a, shape: [
@@ -30,6 +40,52 @@ class Audiomentations(Dialect):
         ours.shift: Translation(lambda a, shape: copied("shift", fraction=a.fraction)),
         ours.scaling: Translation(lambda a, shape: copied("scaling", low=a.low, high=a.high)),
         ours.feature_dropout: Translation(lambda a, shape: copied("feature_dropout", rate=a.rate)),
+        ours.gain: Translation(
+            lambda a, shape: [
+                call("am.Gain", min_gain_db=-a.decibels, max_gain_db=a.decibels, p=1.0)
+            ]
+        ),
+        ours.sign_flip: Translation(lambda a, shape: [call("am.PolarityInversion", p=0.5)]),
+        ours.time_flip: Translation(lambda a, shape: [call("am.Reverse", p=0.5)]),
+        ours.time_mask: Translation(
+            lambda a, shape: [
+                call(
+                    "am.TimeMask",
+                    min_band_part=0.0,
+                    max_band_part=a.fraction,
+                    fade_duration=0.0,
+                    p=1.0,
+                )
+            ]
+        ),
+        ours.clipping: Translation(
+            lambda a, shape: [
+                call(
+                    "am.ClippingDistortion",
+                    min_percentile_threshold=0,
+                    max_percentile_threshold=max(1, round(100 * a.fraction)),
+                    p=1.0,
+                )
+            ],
+            because="it draws whole percentages",
+        ),
+        ours.snr_noise: Translation(
+            lambda a, shape: noise(a),
+            because="it scales noise by its expected level, not by its own, and colours it by a "
+            "spectrum of 128 points",
+        ),
+        ours.pitch: Translation(
+            lambda a, shape: [
+                call(
+                    "am.PitchShift",
+                    min_semitones=-a.semitones,
+                    max_semitones=a.semitones,
+                    method="librosa_phase_vocoder",
+                    p=1.0,
+                )
+            ],
+            because="its frames have 2,048 samples, augury's 512",
+        ),
     }
 
     def augury(self, spec: str) -> Call:

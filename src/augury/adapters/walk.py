@@ -53,7 +53,7 @@ class Dialect(ABC):
     """
 
     name: ClassVar[str]
-    kind: ClassVar[str] = "image"
+    kinds: ClassVar[tuple[str, ...]] = ("image",)
     table: ClassVar[Mapping[type[Augmentation], Translation]]
 
     def __init__(self, shape: Shape = None) -> None:
@@ -93,9 +93,10 @@ class Dialect(ABC):
         return [self.choice(joined, [share / total for share, _ in branches], total)]
 
     def _family(self, family: Augmentation) -> list[Call]:
-        if self.kind not in family.kinds:
+        if not family.kinds & set(self.kinds):
             raise AuguryError(
-                f"{self.name} takes {KIND_WORDS[self.kind]}, and {family} is for "
+                f"{self.name} takes {' and '.join(KIND_WORDS[kind] for kind in self.kinds)}, and "
+                f"{family} is for "
                 f"{' or '.join(KIND_WORDS[kind] for kind in sorted(family.kinds))}; "
                 "export it to another format"
             )

@@ -31,7 +31,8 @@ def test_shapes(rate, samples):
     front = LogMel(rate, samples)
     out = front(torch.randn(3, 2, 1, samples))
     assert out.shape == (3, 2, *front.shape)
-    assert front.shape[1:] <= (40, 40)
+    assert front.shape[1] == 32
+    assert front.shape[2] <= 32
     assert bool(out.isfinite().all())
 
 
@@ -47,7 +48,7 @@ def test_white_noise_has_the_same_power_everywhere():
 def test_a_tone_lights_its_band():
     time = torch.arange(8000) / 8000
     out = LogMel(8000, 8000)(torch.sin(2 * torch.pi * 1000 * time)[None, None])[0, 0].mean(1)
-    expected = 41 * np.log10(1 + 1000 / 700) / np.log10(1 + 4000 / 700) - 1
+    expected = 33 * np.log10(1 + 1000 / 700) / np.log10(1 + 4000 / 700) - 1
     assert abs(int(out.argmax()) - expected) <= 1
 
 

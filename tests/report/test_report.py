@@ -51,7 +51,7 @@ def test_page_holds_no_address_and_no_inline_style() -> None:
     assert not re.findall(r"<[^>]* style=", page)
     assert not re.findall(r"<[^>]* on\w+=", page)
     policy = html.unescape(re.findall(r'Content-Security-Policy" content="([^"]+)"', page)[0])
-    assert policy.startswith("default-src 'none'; img-src data:;")
+    assert policy.startswith("default-src 'none'; img-src data:; media-src data:;")
     assert "unsafe" not in policy
 
 

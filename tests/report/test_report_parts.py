@@ -7,6 +7,7 @@ import io
 import re
 import subprocess
 import sys
+import wave
 from dataclasses import replace
 
 import numpy as np
@@ -184,3 +185,23 @@ def test_series_are_lines_on_a_common_scale() -> None:
     assert len(strip.original.lines[0].split()) <= 132
     page = to_html(make_ranking(["shift(0.1)", "jitter(0.1)"], kind="series"))
     assert page.count("<polyline") == 2 * 3 * 5 * 2
+
+
+def test_sound_has_a_spectrogram_and_a_player():
+    time = np.arange(4000) / 8000
+    tone = np.sin(2 * np.pi * 1000 * time)[None, None]
+    views = np.stack([tone[0], 0.1 * tone[0]])[None]
+    (strip,) = strips(Gallery(tone[None], {"gain(20)": views}, 8000))["gain(20)"]
+    head, _, body = strip.original.audio.partition(",")
+    assert head == "data:audio/wav;base64"
+    with wave.open(io.BytesIO(base64.b64decode(body))) as file:
+        assert (file.getframerate(), file.getnframes(), file.getsampwidth()) == (8000, 4000, 1)
+        samples = np.frombuffer(file.readframes(4000), np.uint8)
+    np.testing.assert_allclose(samples / 127.5 - 1, tone[0, 0], atol=0.01)
+    picture = Image.open(io.BytesIO(base64.b64decode(strip.original.uri.partition(",")[2])))
+    bright = np.asarray(picture, float).sum(2).mean(1)
+    assert bright.argmax() == pytest.approx(len(bright) * 0.75, abs=2)  # a quarter from the bottom
+    quiet = base64.b64decode(strip.views[1].audio.partition(",")[2])[44:]
+    assert np.ptp(np.frombuffer(quiet, np.uint8)) < 30  # views keep their loudness
+    silent = Gallery(np.zeros((1, 1, 100)), {"gain(3)": np.zeros((1, 2, 1, 100))}, 8000)
+    assert len(strips(silent)["gain(3)"][0].views) == 2

@@ -80,7 +80,7 @@ def resample(samples: np.ndarray, old: int, new: int) -> np.ndarray:
     if old == new:
         return samples
     shared = gcd(old, new)
-    return resample_poly(samples, new // shared, old // shared).astype(np.float32)
+    return resample_poly(samples, new // shared, old // shared, axis=-1).astype(np.float32)
 
 
 def fit_length(samples: np.ndarray, length: int) -> np.ndarray:

@@ -26,6 +26,7 @@ from augury.augmentations import (
     parse,
 )
 from augury.data import Dataset, as_dataset, describe
+from augury.data.clips import resample
 from augury.features import (
     FeatureMap,
     Flatten,
@@ -55,6 +56,7 @@ FEATURES: dict[str, Callable[[int], FeatureMap]] = {
 """Feature maps by name, each made from a seed."""
 
 _FIT_SAMPLE = 1000
+_SAMPLES = 4_000_000  # of sound in a page, a byte each
 
 
 @with_progress("ranking")
@@ -350,8 +352,24 @@ def make_gallery(
     index = _varied(data, originals)
     x = data.batch(index, torch.device("cpu"), torch.float32)
     rng = Rng(seed, index)
+    if data.rate is not None:
+        return _recordings(x[:2], candidates, Rng(seed, index[:2]), data.rate)
     shown = {repr(a): _picture(a.views(x, versions, rng), side) for a in candidates}
     return Gallery(_picture(x.unsqueeze(0), side), shown)
+
+
+def _recordings(
+    x: Tensor, candidates: Sequence[Augmentation], rng: Rng, rate: int, versions: int = 3
+) -> Gallery:
+    """Make views of recordings to be played, short enough for a page to hold all of them."""
+    each = _SAMPLES // (len(x) * (1 + versions) * max(1, len(candidates)))
+    shown = rate if x.shape[-1] <= each else min(rate, 8000)
+
+    def short(views: Tensor) -> np.ndarray:
+        return resample(views.transpose(0, 1).numpy(), rate, shown)[..., :each]
+
+    views = {repr(a): short(a.views(x, versions, rng)) for a in candidates}
+    return Gallery(short(x.unsqueeze(0)), views, shown)
 
 
 def _varied(data: Dataset, count: int) -> Tensor:

@@ -31,7 +31,7 @@ def render_page(template: str, data: str, *, package: str = _HERE, **context: An
     style = asset("parts.css") + asset("page.css")
     script = asset("page.js")
     policy = (
-        f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; "
+        f"default-src 'none'; img-src data:; media-src data:; style-src '{_hash(style)}'; "
         f"script-src '{_hash(script)}'; base-uri 'none'; form-action 'none'"
     )
     parts = {"policy": policy, "style": style, "script": script, "data": _inert(data)}

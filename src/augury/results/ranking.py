@@ -67,11 +67,13 @@ class Gallery:
     """Pictures for people: a few originals and some of their views.
 
     Images are uint8 of shape ``(originals, views, height, width, 3)``; series are floats of shape
-    ``(originals, views, channels, length)``. The originals themselves have one view.
+    ``(originals, views, channels, length)``, and so is sound, which has a sample rate. The
+    originals themselves have one view.
     """
 
     originals: np.ndarray
     views: dict[str, np.ndarray]
+    rate: int | None = None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from augury.data.dataset import Dataset
 
-_MELS, _FRAMES = 40, 40
+_MELS, _FRAMES = 32, 32
 """The sides of a spectrogram at most: near those of the images that trials are made on."""
 _WINDOW = 0.032  # seconds of a frame, as is usual for speech
 _FLOOR = 1e-5  # 50 dB below the mean power of all recordings, which is 1
@@ -37,7 +37,7 @@ class LogMel(nn.Module):
     """Turn waveforms ``(…, 1, samples)`` to log-mel spectrograms ``(…, 1, mels, frames)``.
 
     Power in Hann windows of 32 ms, averaged over triangular bands that are evenly spaced on the
-    mel scale 2595 log₁₀(1 + f/700), then over frames until there are 40 at most; its logarithm
+    mel scale 2595 log₁₀(1 + f/700), then over frames until there are 32 at most; its logarithm
     is brought near to mean 0 and variance 1 by constants. It has no parameter that is learnt.
 
     Parameters
@@ -48,7 +48,7 @@ class LogMel(nn.Module):
         The length of a clip.
     """
 
-    work = 8
+    work = 32
     dtype = torch.float16
     window: Tensor
     bands: Tensor

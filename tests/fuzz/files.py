@@ -24,6 +24,7 @@ from PIL import Image
 from augury.data import Preparation, load, load_new
 
 from .bytes import NUMBERS, WORDS, mutate, mutate_text
+from .sounds import sounds
 
 X = np.random.default_rng(0).integers(0, 256, (12, 6, 5), dtype=np.uint8)
 Y = np.arange(12) % 3
@@ -395,6 +396,7 @@ MAKERS: tuple[tuple[str, Callable[[random.Random, Path], Path]], ...] = (
     ("text table", text_table),
     ("parquet", parquet),
     ("images", images),
+    ("sounds", sounds),
     ("archive", archive),
     ("npy", npy),
     ("file list", file_list),
@@ -418,6 +420,9 @@ def case(rng: random.Random, directory: Path) -> tuple[str, Callable[[], object]
         options["skip_bad"] = rng.random() < 0.5
         if rng.random() < 0.3:
             options["size"] = rng.choice((1, 4, 8, (3, 5)))
+    if kind == "sounds":
+        options["skip_bad"] = rng.random() < 0.7
+        options["group"] = rng.choice((None, None, "/(.)_", "(", "z"))
     if rng.random() < 0.1:
         options["task"] = rng.choice(("classification", "regression"))
     if rng.random() < 0.1:

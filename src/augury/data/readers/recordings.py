@@ -48,7 +48,7 @@ class Recording:
         except (AuguryError, Unreadable):
             raise
         except Exception as error:  # a damaged recording may make its decoder raise anything
-            raise Unreadable(cause(error)) from error
+            raise Unreadable(_reason(error)) from error
         if not len(values):
             raise Unreadable("it is cut short: samples are missing")
         mono = values.mean(axis=1)
@@ -66,7 +66,7 @@ def open_recording(path: Path) -> Recording:
     except OSError as error:
         raise Unreadable(cause(error)) from error
     except Exception as error:  # a damaged header may make its reader raise anything
-        raise Unreadable(cause(error)) from error
+        raise Unreadable(_reason(error)) from error
     if found.frames <= 0:
         raise Unreadable("it is empty: it has no samples")
     if not _RATES[0] <= found.rate <= _RATES[1]:
@@ -85,6 +85,11 @@ def _open(path: Path) -> Recording:
         raise Unreadable("the file is empty")
     with _soundfile(path).SoundFile(path) as file:
         return Recording(path, file.samplerate, file.channels, file.frames, None)
+
+
+def _reason(error: Exception) -> str:
+    """Return what went wrong; libsndfile's own words come without the path that we name."""
+    return str(getattr(error, "error_string", "")).strip(" .") or cause(error)
 
 
 def _soundfile(path: Path) -> Any:

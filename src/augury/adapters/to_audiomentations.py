@@ -19,11 +19,11 @@ def copied(name: str, **options: float) -> list[Call]:
 
 def noise(a: ours.snr_noise) -> list[Call]:
     """Return noise at a signal-to-noise ratio, white or with a decay in decibels an octave."""
-    level = {"min_snr_db": a.low, "max_snr_db": a.high}
     if a.colour == 0:
-        return [call("am.AddGaussianSNR", **level, p=1.0)]
+        return [call("am.AddGaussianSNR", min_snr_db=a.low, max_snr_db=a.high, p=1.0)]
     decay = round(-10 * math.log10(2) * a.colour, 2)
-    return [call("am.AddColorNoise", **level, min_f_decay=decay, max_f_decay=decay, p=1.0)]
+    step = call("am.AddColorNoise", min_snr_db=a.low, max_snr_db=a.high)
+    return [step.with_options(min_f_decay=decay, max_f_decay=decay, p=1.0)]
 
 
 class Audiomentations(Dialect):

@@ -9,10 +9,7 @@ from types import FrameType
 from typing import NoReturn
 
 from augury._base.errors import AuguryError
-
-
-class Interrupted(Exception):
-    """Raised by a command that was interrupted and has kept something; the message says what."""
+from augury.cli.interrupted import Interrupted
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ import typer
 
 from augury._base.errors import AuguryError
 from augury.cli import options
-from augury.cli.main import Interrupted
+from augury.cli.interrupted import Interrupted
 
 
 def reproduce(

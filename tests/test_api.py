@@ -46,8 +46,16 @@ def test_pages_name_what_can_be_imported(page: Path) -> None:
 
 def test_the_reference_is_complete() -> None:
     text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
-    named = set(re.findall(r":: augury\.(\w+)$", text, re.M))
-    assert set(augury.__all__) - named - {"__version__"} == set()
+    named = set(re.findall(r":: (augury[\w.]*)$", text, re.M))
+    assert {f"augury.{name}" for name in augury.__all__} - named == {"augury.__version__"}
+    missing = []
+    for package in (f"augury.{name}" for name in augury._PACKAGES):
+        module = importlib.import_module(package)
+        for name in getattr(module, "__all__", []):
+            home = getattr(getattr(module, name), "__module__", package)
+            if not {f"{package}.{name}", f"augury.{name}", package, home} & named:
+                missing.append(f"{package}.{name}")
+    assert missing == []
 
 
 def test_nothing_public_changes_unnoticed() -> None:

@@ -144,7 +144,7 @@ class Augmentation(ABC):
 
     def to(self, library: str, image_shape: tuple[int, ...] | None = None) -> str:
         """Return this augmentation as code of another library: see `augury.export`."""
-        from augury import export
+        from augury import export  # by its public name: adapters lie above this layer
 
         return export(self, to=library, image_shape=image_shape)
 

@@ -29,7 +29,7 @@ class Checks:
     states: int
     augmentations: int
     row_error: float
-    """The largest |row sum − 1| of the A_j."""
+    """The largest ``|row sum − 1|`` of the A_j."""
     violation: float
     """The worst violation of detailed balance: see `Reversibility`."""
     reversible: bool

@@ -29,7 +29,7 @@ class Reversibility:
         The law that comes nearest: positive, and uniform where all matrices are symmetric. Each
         class of states that lead to each other weighs as much as it has states.
     violation
-        The largest |π₀(u) A_j(u,v) − π₀(v) A_j(v,u)| / max(π₀(u), π₀(v)), from 0 to 1.
+        The largest ``|π₀(u) A_j(u,v) − π₀(v) A_j(v,u)| / max(π₀(u), π₀(v))``, from 0 to 1.
     where
         The augmentation j and the states u and v where it is found.
     """

@@ -10,7 +10,7 @@ from augury import __version__
 from augury import augmentations as ours
 from augury._base.errors import AuguryError
 from augury.adapters.code import Call, call, children, function, write_module
-from augury.adapters.to_torchvision import LUMA, REFLECTS, WHOLE_PIXELS
+from augury.adapters.to_torchvision import LUMA, REFLECTS, WHOLE_PIXELS, crop_options
 from augury.adapters.walk import Dialect, Shape, Translation, may_have_colours
 
 
@@ -26,12 +26,7 @@ def _affine(**options: Any) -> list[Call]:
 def _resized_crop(a: ours.resized_crop, shape: Shape) -> list[Call]:
     if shape is None:
         return copied("resized_crop", area=a.area)
-    options: dict[str, Any] = {
-        "size": shape[-2:],
-        "scale": (a.area, 1.0),
-        "ratio": (shape[-1] / shape[-2],) * 2,
-    }
-    return [call("A.RandomResizedCrop", **options, p=1.0)]
+    return [call("A.RandomResizedCrop", **crop_options(a, shape), p=1.0)]
 
 
 def _jitter(**options: float) -> list[Call]:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from augury import __version__
 from augury import augmentations as ours
 from augury.adapters.code import Call, call, function, write_module
-from augury.adapters.to_torchvision import LUMA, REFLECTS, blur_kernel
+from augury.adapters.to_torchvision import LUMA, REFLECTS, blur_kernel, crop_options
 from augury.adapters.walk import Dialect, Shape, Translation, may_have_colours, shares
 
 
@@ -33,12 +33,7 @@ def _blur(a: ours.blur, shape: Shape) -> list[Call] | None:
 def _resized_crop(a: ours.resized_crop, shape: Shape) -> list[Call]:
     if shape is None:
         return copied("resized_crop", area=a.area)
-    options: dict[str, Any] = {
-        "size": shape[-2:],
-        "scale": (a.area, 1.0),
-        "ratio": (shape[-1] / shape[-2],) * 2,
-    }
-    return [call("K.RandomResizedCrop", **options, align_corners=False, p=1.0)]
+    return [call("K.RandomResizedCrop", **crop_options(a, shape), align_corners=False, p=1.0)]
 
 
 def _jitter(**options: float) -> list[Call]:

@@ -48,15 +48,16 @@ def _affine(**options: Any) -> list[Call]:
     return [call("v2.RandomAffine", **{"degrees": 0, **options}, interpolation=BILINEAR)]
 
 
+def crop_options(a: ours.resized_crop, shape: tuple[int, ...]) -> dict[str, Any]:
+    """Return what the libraries' random crops of an image's own shape take."""
+    height, width = shape[-2:]
+    return {"size": (height, width), "scale": (a.area, 1.0), "ratio": (width / height,) * 2}
+
+
 def _resized_crop(a: ours.resized_crop, shape: Shape) -> list[Call]:
     if shape is None:
         return copied("resized_crop", area=a.area)
-    options: dict[str, Any] = {
-        "size": shape[-2:],
-        "scale": (a.area, 1.0),
-        "ratio": (shape[-1] / shape[-2],) * 2,
-    }
-    return [call("v2.RandomResizedCrop", **options)]
+    return [call("v2.RandomResizedCrop", **crop_options(a, shape))]
 
 
 def _quarter_turns(a: ours.quarter_turns, shape: Shape) -> list[Call]:

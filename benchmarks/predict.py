@@ -42,7 +42,7 @@ from augury.forecasting.forecast import PLANNED, Calibration, Forecast, expect
 from augury.forecasting.plan import TrainingPlan
 from augury.forecasting.training import train_together
 from augury.forecasting.trial import run_folds, shrink
-from augury.forecasting.verdicts import POINTS, PROBABLE, SURE
+from augury.forecasting.verdicts import CLEAR, POINTS, PROBABLE, SURE
 
 RESULTS = Path(__file__).parent / "results" / "predict"
 NOTHING = 0.3
@@ -128,6 +128,16 @@ def arrays(cell: Cell, calibration: Calibration) -> tuple[np.ndarray, ...]:
     return gain, spread, np.array([real[s] for s in specs])
 
 
+def clear(cell: Cell) -> np.ndarray:
+    """Return which candidates' shifts exceed the noise of the trial's own runs."""
+    trial, real = cell["trial"], real_gains(cell)
+    folds, candidates = trial["folds"], len(trial["shift"])
+    freedom = 4 + folds * (trial.get("replicas", 3) - 1) + (folds - 1) * (candidates - 1)
+    specs = [spec for spec in trial["shift"] if spec in real]
+    moved = np.array([abs(trial["shift"][s]) / trial["error"][s] for s in specs])
+    return moved > float(stdtrit(freedom, CLEAR))
+
+
 def fit(cells: list[Cell]) -> Calibration:
     """Fit slope, floor and share by likelihood, every source counting alike."""
     counts: dict[str, int] = {}
@@ -154,17 +164,17 @@ def fit(cells: list[Cell]) -> Calibration:
 def judge(cell: Cell, calibration: Calibration) -> dict[str, float]:
     """Compare the forecasts of a cell with what training showed."""
     gain, spread, real = arrays(cell, calibration)
-    clear = np.abs(real) > 0.5
+    large = np.abs(real) > 0.5
     order = np.argsort(-gain, kind="stable")
     probability = stdtr(calibration.freedom, gain / spread)
     sign = np.where(gain > 0, probability, 1 - probability)
     wrong = (np.sign(gain) != np.sign(real)) & (np.abs(real) > NOTHING)
-    decided = (sign >= SURE) & (np.abs(gain) >= POINTS)
+    decided = (sign >= SURE) & (np.abs(gain) >= POINTS) & clear(cell)
     probable = (sign >= PROBABLE) & (np.abs(gain) >= POINTS)
     half = float(stdtrit(calibration.freedom, 0.975)) * spread
     return {
         "spearman": float(spearmanr(gain, real)[0]),
-        "signs": float(np.mean(np.sign(gain[clear]) == np.sign(real[clear]))),
+        "signs": float(np.mean(np.sign(gain[large]) == np.sign(real[large]))),
         "regret@3": float(real.max() - real[order[:3]].max()),
         "bias": float(np.mean(gain - real)),
         "error": float(np.mean(np.abs(gain - real))),

@@ -11,6 +11,7 @@ from scipy.special import stdtr, stdtrit
 from torch import Tensor
 
 from augury.forecasting.trial import HeldOut
+from augury.forecasting.verdicts import CLEAR
 from augury.statistics.base import group_of
 from augury.statistics.jackknife import jackknife
 
@@ -69,7 +70,7 @@ class Judgement:
     per_class: tuple[tuple[float, float, float], ...] = ()
     """Gain of each class, with its interval."""
     clear: bool = True
-    """Whether what was measured exceeds its own noise, at a level of 95 %."""
+    """Whether what was measured exceeds its own noise."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,7 @@ class Forecast:
             min(best, gain + half),
             float(stdtr(freedom, gain / spread)),
             self._per_class(candidate + 1),
-            clear=abs(moved) > float(stdtrit(self._run_noise()[1], 0.975)) * error,
+            clear=abs(moved) > float(stdtrit(self._run_noise()[1], CLEAR)) * error,
         )
 
     def run_spread(self) -> float:

@@ -23,7 +23,9 @@ from observed import (
     seed,
     sigma_of,
 )
+from PIL import Image
 from scipy.stats import chisquare, ks_2samp, kstest
+from torchvision.transforms import v2
 
 import augury
 from augury.adapters.export import FORMATS
@@ -416,10 +418,74 @@ def test_recipes_of_torchvision(spec):
     assert np.mean(deviations) < differs(spec, "torchvision") * 1.25 + 1e-4
 
 
-def test_every_image_family_is_compared_with_every_library():
-    others = ("cutout(0.4)", "erasing(0.5)", "trivial_augment(1)", "rand_augment(1,20)")
-    compared = {type(parse(s)) for s in (*READ, *FINITE, *FUNCTIONS, *NOISY, *others)}
+RECIPES = ("trivial_augment(1)", "rand_augment(1,20)")
+BY_FUNCTION = {
+    "torchvision": FUNCTIONS,
+    "kornia": FUNCTIONS[:2] + FUNCTIONS[4:],
+    "albumentations": ("cutout(0.4)", "sharpness(0.4)", "perspective(0.4)"),
+}
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_every_family_of_a_library_is_compared_with_it(library):
+    read = [spec for spec, readers in READ.items() if readers[LIBRARIES.index(library)]]
+    compared = {*read, *FINITE, *NOISY, *BY_FUNCTION[library], "erasing(0.5)"}
+    compared |= set(RECIPES) if library == "torchvision" else set()
+    assert set(FORMATS[library].table) == {type(parse(spec)) for spec in compared}
+
+
+def test_every_image_family_is_compared_with_some_library():
     claimed = {family for library in LIBRARIES for family in FORMATS[library].table}
-    assert claimed == compared
-    missing = [n for n, f in FAMILIES.items() if "image" in f.kinds and f not in compared]
+    missing = [n for n, f in FAMILIES.items() if "image" in f.kinds and f not in claimed]
     assert missing == ["identity"]
+
+
+ON_TENSORS = (*READ, *FINITE, *NOISY, *FUNCTIONS, "erasing(0.5)", *RECIPES)
+
+
+@pytest.mark.parametrize("spec", dict.fromkeys(ON_TENSORS))
+def test_what_timm_lacks_is_torchvisions_on_rounded_levels(spec):
+    if type(parse(spec)) in FORMATS["timm"].own:
+        pytest.skip("timm has its own, compared above")
+    theirs, timms = (load(export(spec, library))["augment"] for library in ("torchvision", "timm"))
+    deviations = []
+    for k, image in enumerate(photographs()):
+        pixels = (image.movedim(0, -1) * 255).round().to(torch.uint8).numpy()
+        outs = []
+        for augment in (theirs, timms):
+            torch.manual_seed(k)
+            outs.append(v2.functional.to_image(augment(Image.fromarray(pixels))))
+        expected, out = outs[0].clamp(0, 1), outs[1] / 255
+        deviations.append(float((expected - out).abs().mean()))
+    assert np.mean(deviations) < EXACT
+
+
+@pytest.mark.parametrize("library", ["kornia", "albumentations"])
+@pytest.mark.parametrize("spec", RECIPES)
+def test_recipes_are_a_call_to_augury(spec, library, monkeypatch):
+    torch.manual_seed(0)
+    augment = load(export(spec, library))["augment"]
+    called = []
+    apply = type(parse(spec)).apply
+    monkeypatch.setattr(
+        type(parse(spec)),
+        "apply",
+        lambda self, x, params: called.append((x, params, apply(self, x, params))) or called[-1][2],
+    )
+    image = photographs()[0]
+    out = run(library, augment, image)
+    (x, params, view), *_ = called
+    assert torch.allclose(x.reshape(image.shape), image, atol=1e-6)
+    assert float((view.reshape(image.shape).clamp(0, 1) - out).abs().mean()) < EXACT
+    assert float((ours_with(spec, image, params) - out).abs().mean()) < EXACT
+
+
+def ours_with(spec, image, params):
+    return parse(spec).apply(image[None, None], params)[0, 0].clamp(0, 1)
+
+
+@pytest.mark.parametrize("name", [n for n, f in FAMILIES.items() if "image" in f.kinds])
+def test_augurys_own_code_is_the_augmentation(name):
+    family = parse(name)
+    code = augury.export(name, to="augury")
+    assert load(code)["augment"] == family

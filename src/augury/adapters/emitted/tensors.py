@@ -166,7 +166,8 @@ class OnTensor:
 
     def __call__(self, image):
         pixels = v2.functional.to_dtype(v2.functional.pil_to_tensor(image), scale=True)
-        return v2.functional.to_pil_image(self.function(pixels))
+        levels = self.function(pixels).clamp(0, 1) * 255
+        return v2.functional.to_pil_image(levels.round().to(torch.uint8))
 
 
 def operation(name, magnitude, p):

@@ -114,7 +114,7 @@ def _theory(bench: Bench, size: int) -> dict[str, Any]:
 
 def _agreement(bench: Bench, size: int, steps: int, walks: int, coarse: bool) -> dict[str, Any]:
     """Classify held-out digits by neighbours among N steps, for each walk, and by the kernel."""
-    rule = Rule.of(*_orbits(bench, size, coarse), bench.device)
+    rule = NeighbourRule.of(*_orbits(bench, size, coarse), bench.device)
     one, many = [], []
     for seed in range(walks):
         bench.tick(seed / walks, f"walk {seed + 1}")
@@ -145,7 +145,7 @@ def neighbours(steps: int, shared: bool = False) -> int:
 
 
 @dataclass(frozen=True)
-class Rule:
+class NeighbourRule:
     """The kernel classifier, which is the Bayes rule on the stationary law.
 
     Attributes
@@ -162,7 +162,9 @@ class Rule:
     apart: Tensor
 
     @classmethod
-    def of(cls, orbits: Orbits, y: np.ndarray, held: np.ndarray, device: torch.device) -> Rule:
+    def of(
+        cls, orbits: Orbits, y: np.ndarray, held: np.ndarray, device: torch.device
+    ) -> NeighbourRule:
         """Solve for the law of enumerated orbits with these labels."""
         restart = np.zeros((orbits.chain.states, int(y.max()) + 1))
         np.add.at(restart, (orbits.examples, y), 1 / len(y))

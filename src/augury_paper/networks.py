@@ -236,7 +236,7 @@ class _Pools(nn.Module):
 
 
 @dataclass(frozen=True)
-class Together(Loss):
+class SummedLoss(Loss):
     """The sum of members' multinomial losses, for outputs ``(b, members, C)`` and classes ``(b,)``.
 
     Its Hessian has a block for each member and nothing between them.

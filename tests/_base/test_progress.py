@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import augury
-from augury._base.progress import Cell, in_notebook
+from augury._base.progress import NotebookBar, in_notebook
 
 RANK = """
 from sklearn.datasets import load_digits
@@ -51,7 +51,7 @@ def run_notebook(*cells: str) -> list[Any]:
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_notebook_shows_a_bar_that_is_updated_in_place() -> None:
-    every_tick = "from augury._base.progress import Cell; Cell.seconds_between = 0"
+    every_tick = "from augury._base.progress import NotebookBar; NotebookBar.seconds_between = 0"
     outputs, updates = run_notebook(every_tick, RANK.format(more=""))
     shown, result = outputs
     assert [o["output_type"] for o in outputs] == ["display_data", "execute_result"]
@@ -104,6 +104,6 @@ def test_names_are_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[dict[str, str]] = []
     display = type("display", (), {"display": staticmethod(lambda d, **o: drawn.append(d))})
     monkeypatch.setitem(sys.modules, "IPython.display", display)
-    monkeypatch.setattr(Cell, "seconds_between", 0)
-    Cell("ranking").tick(1, 2, "<b>")
+    monkeypatch.setattr(NotebookBar, "seconds_between", 0)
+    NotebookBar("ranking").tick(1, 2, "<b>")
     assert "&lt;b&gt;" in json.dumps(drawn)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from augury.augmentations import FAMILIES, parse
-from augury.augmentations.words import Step, in_words
+from augury.augmentations.words import WordedStep, in_words
 
 
-def flat(steps: tuple[Step, ...], depth: int = 0) -> list[str]:
+def flat(steps: tuple[WordedStep, ...], depth: int = 0) -> list[str]:
     lines = []
     for step in steps:
         head = " ".join(filter(None, [step.chance, step.spec or step.text]))

@@ -19,7 +19,7 @@ from augury_paper.averaging.experiment import train
 from augury_paper.averaging.methods import AUGMENTATION, Method, methods
 from augury_paper.averaging.page import best, summary
 from augury_paper.cells import Bench, Images
-from augury_paper.networks import LAYERS, LeNets, Together, lenet, seeded
+from augury_paper.networks import LAYERS, LeNets, SummedLoss, lenet, seeded
 from augury_paper.settings import PAPER, QUICK
 from augury_paper.sgd import batch_order
 from augury_paper.views import FreshViews, Pool
@@ -109,7 +109,7 @@ def test_training_together_is_training_alone(method, falling):
 def test_the_joint_loss_is_the_sum_with_its_own_curvature():
     output = torch.randn(5, 3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     delta, y = output.flip(0), torch.tensor([0, 1, 2, 3, 0])
-    loss = Together()
+    loss = SummedLoss()
     expected = sum(F.cross_entropy(output[:, k], y, reduction="none") for k in range(3))
     torch.testing.assert_close(loss(output, y), expected)
     for b in range(5):

@@ -45,7 +45,9 @@ def test_random_visits_of_a_shared_state_vote() -> None:
 
 def test_visits_carry_the_class_of_their_restart(tmp_path) -> None:
     """By the stationary law: the share of each state and class that a long walk should visit."""
-    rule = chain.Rule.of(*chain._orbits(_bench(tmp_path), 20, coarse=True), torch.device("cpu"))
+    rule = chain.NeighbourRule.of(
+        *chain._orbits(_bench(tmp_path), 20, coarse=True), torch.device("cpu")
+    )
     assert rule.shared
     counts = rule._visits(200_000, 0)
     assert counts.sum() == 200_000

@@ -11,12 +11,12 @@ from augury.data.dataset import Dataset
 from augury.networks.invariance import measure_invariance
 from augury_paper.cells import Images
 from augury_paper.invariance import cells, section
-from augury_paper.invariance.experiment import Recipe, schedule, train, trial
+from augury_paper.invariance.experiment import ResNetTraining, schedule, train, trial
 from augury_paper.networks import BlocksOfUnits, seeded
 from augury_paper.settings import AUGMENTATIONS, PAPER, QUICK
 
 CPU = torch.device("cpu")
-SMALL = Recipe(units=1, epochs=2, batch_size=8, learning_rate=0.05, images=6, n_views=3)
+SMALL = ResNetTraining(units=1, epochs=2, batch_size=8, learning_rate=0.05, images=6, n_views=3)
 
 
 def pictures(count: int, seed: int) -> Dataset:
@@ -71,10 +71,12 @@ def test_training_moves_the_network():
     data = pictures(24, 0)
     from augury.augmentations import identity
 
-    still, _ = train(identity(), data, Recipe(1, 1, 8, 0.0), 0, CPU, lambda share: None)
+    still, _ = train(identity(), data, ResNetTraining(1, 1, 8, 0.0), 0, CPU, lambda share: None)
     start = seeded(lambda: BlocksOfUnits(1, 3, 2), 0)
     torch.testing.assert_close(still.conv.weight, start.conv.weight)  # at rate 0 it stands still
-    moved, seconds = train(identity(), data, Recipe(1, 1, 8, 0.1), 0, CPU, lambda share: None)
+    moved, seconds = train(
+        identity(), data, ResNetTraining(1, 1, 8, 0.1), 0, CPU, lambda share: None
+    )
     assert not torch.allclose(moved.conv.weight, start.conv.weight)
     assert seconds > 0
     assert not moved.training

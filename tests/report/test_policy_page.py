@@ -12,7 +12,7 @@ import pytest
 from report_rankings import EVIL, make_gallery
 
 from augury.augmentations import parse
-from augury.augmentations.words import Step, in_words
+from augury.augmentations.words import WordedStep, in_words
 from augury.report import policy as page
 from augury.results.ranking import Gallery
 
@@ -65,7 +65,7 @@ class Found:
         return next(row for row in self.rows if row.role == "chosen")
 
     @property
-    def words(self) -> tuple[Step, ...]:
+    def words(self) -> tuple[WordedStep, ...]:
         return in_words(parse(self.spec))
 
     def to_json(self) -> str:

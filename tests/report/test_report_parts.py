@@ -20,7 +20,7 @@ from report_rankings import SPECS, make_ranking, make_row, with_data
 from augury.report import to_html
 from augury.report.charts import ranked_figure
 from augury.report.heat import heat_map
-from augury.report.intervals import Interval, interval_chart
+from augury.report.intervals import ChartInterval, interval_chart
 from augury.report.pictures import image, strips
 from augury.report.words import Unit, duration
 from augury.results.ranking import Gallery
@@ -57,9 +57,11 @@ def test_small_words() -> None:
 # Charts
 
 
-def make_intervals(gains: list[float], width: float = 0.1) -> list[Interval]:
+def make_intervals(gains: list[float], width: float = 0.1) -> list[ChartInterval]:
     return [
-        Interval(f"c{k}", g, g - width, g + width, "helps" if g > width else "hurts", "", f"t{k}")
+        ChartInterval(
+            f"c{k}", g, g - width, g + width, "helps" if g > width else "hurts", "", f"t{k}"
+        )
         for k, g in enumerate(gains)
     ]
 
@@ -100,7 +102,7 @@ def test_great_harm_does_not_hide_what_helps() -> None:
 
 def test_unknown_ends_are_left_out() -> None:
     chart = interval_chart(
-        [Interval("a", 0.1, float("nan"), float("inf"), "unsure", "", "")], "t", "d", say
+        [ChartInterval("a", 0.1, float("nan"), float("inf"), "unsure", "", "")], "t", "d", say
     )
     assert (chart.lines[0].left, chart.lines[0].right) == (None, None)
     row = make_row("invert", 0.1, low=float("nan"), high=float("nan"), verdict="can't tell")

@@ -24,7 +24,7 @@ def bar(what: str) -> Iterator[Callable[..., None]]:
     is a terminal.
     """
     if in_notebook():
-        cell = Cell(what)
+        cell = NotebookBar(what)
         yield cell.tick
         cell.close()
         return
@@ -55,7 +55,7 @@ def in_notebook() -> bool:
     return getattr(shell, "kernel", None) is not None
 
 
-class Cell:
+class NotebookBar:
     """A bar below a notebook's cell: HTML that is replaced in place, with no widgets needed."""
 
     seconds_between = 0.2

@@ -13,7 +13,7 @@ from augury.augmentations.symmetries import identity
 
 
 @dataclass(frozen=True)
-class Step:
+class WordedStep:
     """One line of a description, with the lines that belong to it."""
 
     text: str
@@ -21,10 +21,10 @@ class Step:
     """The augmentation that the line is about, where it is about one family."""
     chance: str = ""
     """How probable the step is, where it is not always taken."""
-    inner: tuple[Step, ...] = ()
+    inner: tuple[WordedStep, ...] = ()
 
 
-def in_words(augmentation: Augmentation) -> tuple[Step, ...]:
+def in_words(augmentation: Augmentation) -> tuple[WordedStep, ...]:
     """Return the steps of an augmentation, in order.
 
     Examples
@@ -38,14 +38,14 @@ def in_words(augmentation: Augmentation) -> tuple[Step, ...]:
     if isinstance(augmentation, Then):
         return tuple(step for part in augmentation.parts for step in in_words(part))
     if isinstance(augmentation, identity):
-        return (Step("No change."),)
+        return (WordedStep("No change."),)
     if isinstance(augmentation, Power):
         times = f"{augmentation.times} times, one after the other:"
-        return (Step(times, inner=in_words(augmentation.base)),)
+        return (WordedStep(times, inner=in_words(augmentation.base)),)
     if isinstance(augmentation, Chain):
         shares = [rate / augmentation.beta for rate in augmentation.rates]
         title = f"A random number of steps, {augmentation.beta:.2g} on average, each one of these:"
-        return (Step(title, inner=_shared(augmentation.parts, shares)),)
+        return (WordedStep(title, inner=_shared(augmentation.parts, shares)),)
     if isinstance(augmentation, Mixture):
         shares = augmentation.probabilities.tolist()
         real = [(p, s) for p, s in zip(augmentation.parts, shares, strict=True)
@@ -57,11 +57,11 @@ def in_words(augmentation: Augmentation) -> tuple[Step, ...]:
         if total < 1:
             title = f"One of these, or no change ({_percent(1 - total)}):"
         parts, shares = [part for part, _ in real], [share for _, share in real]
-        return (Step(title, inner=_shared(tuple(parts), shares)),)
-    return (Step(_family(augmentation), repr(augmentation)),)
+        return (WordedStep(title, inner=_shared(tuple(parts), shares)),)
+    return (WordedStep(_family(augmentation), repr(augmentation)),)
 
 
-def _shared(parts: tuple[Augmentation, ...], shares: list[float]) -> tuple[Step, ...]:
+def _shared(parts: tuple[Augmentation, ...], shares: list[float]) -> tuple[WordedStep, ...]:
     """Return parts with the probability of each."""
     steps = []
     for part, share in zip(parts, shares, strict=True):
@@ -69,7 +69,9 @@ def _shared(parts: tuple[Augmentation, ...], shares: list[float]) -> tuple[Step,
         if len(inner) == 1 and not inner[0].chance:
             steps.append(replace(inner[0], chance=_percent(share)))
         else:
-            steps.append(Step("These, one after the other:", chance=_percent(share), inner=inner))
+            steps.append(
+                WordedStep("These, one after the other:", chance=_percent(share), inner=inner)
+            )
     return tuple(steps)
 
 

@@ -27,7 +27,7 @@ from augury.kernel.base import PRECISIONS, KernelModel
 from augury.kernel.classifier import AugmentedKernelClassifier
 from augury.kernel.estimator import FourierEstimator
 from augury.kernel.regressor import AugmentedKernelRegressor
-from augury.kernel.schema import FORMAT, KINDS, Settings, check_tensors, read_settings
+from augury.kernel.schema import FORMAT, KINDS, ModelSettings, check_tensors, read_settings
 
 
 def save_model(model: Any, path: str | Path, *, about: Mapping[str, Any] | None = None) -> None:
@@ -120,7 +120,7 @@ def about_model(path: str | Path) -> dict[str, Any]:
     return dict(_open(Path(path))[0].about)
 
 
-def _open(path: Path) -> tuple[Settings, dict[str, Tensor]]:
+def _open(path: Path) -> tuple[ModelSettings, dict[str, Tensor]]:
     """Read the settings and the tensors of a model file, whole, unchanged and checked."""
     try:
         with safe_open(str(path), framework="pt") as file:
@@ -149,7 +149,7 @@ def _open(path: Path) -> tuple[Settings, dict[str, Tensor]]:
     return settings, tensors
 
 
-def _rebuild(settings: Settings, tensors: dict[str, Tensor], device: str) -> FourierEstimator:
+def _rebuild(settings: ModelSettings, tensors: dict[str, Tensor], device: str) -> FourierEstimator:
     model: Any = KINDS[settings.kind](**settings.params, device=device)
     fitted = settings.fitted
     model.augmentation_, model.shape_ = settings.augmentation, settings.shape

@@ -80,7 +80,7 @@ _OF_KIND: dict[str, dict[str, Rule]] = {
 
 
 @dataclass(frozen=True)
-class Settings:
+class ModelSettings:
     """The settings of a model file, each of the type and within the range that it must have.
 
     Attributes
@@ -110,7 +110,7 @@ class Settings:
     about: dict[str, Any]
 
 
-def read_settings(source: str) -> Settings:
+def read_settings(source: str) -> ModelSettings:
     """Read and check the settings of a model file.
 
     Parameters
@@ -156,12 +156,12 @@ def read_settings(source: str) -> Settings:
         prepared = Preparation.from_dict(about["preparation"]).shape
         if prepared != shape:
             raise AuguryError(f"it prepares examples of shape {prepared} for a model of {shape}")
-    return Settings(
+    return ModelSettings(
         found["kind"], params, parse(params["augmentation"]), shape, fitted, classes, about
     )
 
 
-def check_tensors(settings: Settings, tensors: Mapping[str, Tensor]) -> None:
+def check_tensors(settings: ModelSettings, tensors: Mapping[str, Tensor]) -> None:
     """Raise unless the tensors are those that the settings need, of the right shape and finite.
 
     Sizes follow from the tensors, which are in the file, and never from a number in the settings
@@ -186,7 +186,7 @@ def check_tensors(settings: Settings, tensors: Mapping[str, Tensor]) -> None:
             raise AuguryError(f"its {name} hold NaN or infinity")
 
 
-def _shapes(settings: Settings, tensors: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
+def _shapes(settings: ModelSettings, tensors: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
     """Return the shape that each tensor must have."""
     d, pixels = even(settings.params["n_components"]), math.prod(settings.shape)
     count = d // 2
@@ -204,7 +204,7 @@ def _shapes(settings: Settings, tensors: Mapping[str, Tensor]) -> dict[str, tupl
     return shapes
 
 
-def _outputs(settings: Settings, tensors: Mapping[str, Tensor]) -> int:
+def _outputs(settings: ModelSettings, tensors: Mapping[str, Tensor]) -> int:
     """Return how many numbers the model computes for an example."""
     if settings.classes is not None:
         one = settings.params["loss"] == "logistic" and len(settings.classes) == 2

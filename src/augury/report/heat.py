@@ -15,7 +15,7 @@ MOST_COLUMNS = 120
 
 
 @dataclass(frozen=True)
-class Cell:
+class HeatCell:
     """One number, in words and as a step of colour."""
 
     text: str
@@ -30,7 +30,7 @@ class HeatMap:
     """Labels, cells and the scale of the colours."""
 
     columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[Cell, ...]], ...]
+    rows: tuple[tuple[str, tuple[HeatCell, ...]], ...]
     scale: tuple[str, str]
     """What the palest and the strongest steps stand for: the ends of the legend."""
     left_out: int
@@ -80,13 +80,13 @@ def heat_map(
     end = float(np.quantile(size[:, kept], 0.98)) or float(size.max()) or 1.0
     middle = len(LEVELS) // 2
 
-    def cell(i: int, j: int) -> Cell:
+    def cell(i: int, j: int) -> HeatCell:
         value = float(values[i, j])
         known = math.isfinite(value)
         step = round(max(-1.0, min(1.0, value / end)) * middle) if known else 0
         text = say(value) if known else "–"
         title = f"{labels[i]}, {columns[j]}: {text if titles is None else titles[i][j]}"
-        return Cell(text, title, LEVELS[middle + step], (i, j) in flagged, (i, j) in sure)
+        return HeatCell(text, title, LEVELS[middle + step], (i, j) in flagged, (i, j) in sure)
 
     rows = tuple((label, tuple(cell(i, j) for j in kept)) for i, label in enumerate(labels))
     shown = tuple(columns[j] for j in kept)

@@ -17,7 +17,7 @@ _LOPSIDED = 3.0  # how many times further down than up the axis may reach before
 
 
 @dataclass(frozen=True)
-class Interval:
+class ChartInterval:
     """A value with its interval: what is to be drawn on one line."""
 
     label: str
@@ -35,7 +35,7 @@ class Interval:
 class Line:
     """One interval, placed: `left`, `right` and `at` in per cent, `y` in pixels."""
 
-    interval: Interval
+    interval: ChartInterval
     y: float
     left: float | None
     right: float | None
@@ -68,7 +68,10 @@ class Chart:
 
 
 def interval_chart(
-    intervals: Sequence[Interval], title: str, description: str, say: Callable[[float, int], str]
+    intervals: Sequence[ChartInterval],
+    title: str,
+    description: str,
+    say: Callable[[float, int], str],
 ) -> Chart:
     """Place intervals on an axis that includes zero; ``say(value, digits)`` writes its numbers."""
     low, high = _domain(intervals)
@@ -100,7 +103,7 @@ def interval_chart(
     return Chart(title, description, lines, ticks, place(0.0) or 0.0, height, beyond)
 
 
-def _domain(intervals: Sequence[Interval]) -> tuple[float, float]:
+def _domain(intervals: Sequence[ChartInterval]) -> tuple[float, float]:
     """Return the ends of the axis.
 
     Great harm would press all that helps into one corner, so the lower end is cut where it would

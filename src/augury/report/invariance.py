@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from augury._base.text import listed
 from augury.report.heat import LEVELS, HeatMap, heat_map
-from augury.report.intervals import Chart, Interval, interval_chart
+from augury.report.intervals import Chart, ChartInterval, interval_chart
 from augury.report.markdown import block, code, escape, table
 from augury.report.page import render_page
 from augury.report.words import INTERVAL, count, duration
@@ -135,7 +135,7 @@ def _ratios(profile: InvarianceProfile) -> list[tuple[str, HeatMap]]:
 def _chart(profile: InvarianceProfile, augmentation: str) -> Chart:
     cells = [c for c in profile.rows if c.augmentation == augmentation]
     intervals = [
-        Interval(
+        ChartInterval(
             c.layer,
             c.relative,
             c.relative if c.low is None else c.low,

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from augury.report.charts import draw_intervals
 from augury.report.findings import SEVERITIES, Finding
-from augury.report.intervals import Chart, Interval, interval_chart
+from augury.report.intervals import Chart, ChartInterval, interval_chart
 from augury.report.markdown import block, code, escape, table
 from augury.report.page import asset, render, render_page
 from augury.report.pictures import strips
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from augury.results.ranking import Gallery
 
 
-class PolicyRow(Protocol):
+class ShownRow(Protocol):
     """One policy of the search, as the page reads it."""
 
     @property
@@ -40,15 +40,15 @@ class PolicyRow(Protocol):
     def rounds(self) -> int: ...
 
 
-class Policy(Protocol):
+class ShownPolicy(Protocol):
     """The result of a search, as the page reads it; what searches lies above this layer."""
 
     @property
     def spec(self) -> str: ...
     @property
-    def rows(self) -> Sequence[PolicyRow]: ...
+    def rows(self) -> Sequence[ShownRow]: ...
     @property
-    def chosen(self) -> PolicyRow: ...
+    def chosen(self) -> ShownRow: ...
     @property
     def contributions(self) -> dict[str, float]: ...
     @property
@@ -94,7 +94,7 @@ _NAMES = {
 """What people call the usual recipes."""
 
 
-def to_html(policy: Policy) -> str:
+def to_html(policy: ShownPolicy) -> str:
     """Return a policy as one self-contained page."""
     name = str(policy.dataset.get("name", "the data"))
     stem = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") or "data"
@@ -114,12 +114,12 @@ def to_html(policy: Policy) -> str:
     )
 
 
-def to_fragment(policy: Policy) -> str:
+def to_fragment(policy: ShownPolicy) -> str:
     """Return the policy and its comparison for a notebook, without a script."""
     return render("policy_fragment.html", style=asset("parts.css"), **_shared(policy))
 
 
-def to_markdown(policy: Policy) -> str:
+def to_markdown(policy: ShownPolicy) -> str:
     """Return a policy as Markdown, in the order of the page."""
     lead, *rest = sentences(policy)
     rows = [
@@ -154,7 +154,7 @@ def to_markdown(policy: Policy) -> str:
     return ("\n\n".join(filter(None, parts)) + "\n").encode("utf-8", "replace").decode()
 
 
-def policy_figure(policy: Policy) -> Figure:
+def policy_figure(policy: ShownPolicy) -> Figure:
     """Draw the gains of the policy and of the usual recipes with their 95 % intervals."""
     rows = compared(policy)
     return draw_intervals(
@@ -164,7 +164,7 @@ def policy_figure(policy: Policy) -> Figure:
     )
 
 
-def sentences(policy: Policy) -> list[str]:
+def sentences(policy: ShownPolicy) -> list[str]:
     """Return what to do and why, the most important sentence first."""
     name, chosen = policy.dataset.get("name", "the data"), policy.chosen
     if policy.spec == "identity":
@@ -178,18 +178,18 @@ def sentences(policy: Policy) -> list[str]:
     ]
 
 
-def compared(policy: Policy) -> list[PolicyRow]:
+def compared(policy: ShownPolicy) -> list[ShownRow]:
     """Return the policy and its rivals, best first; nothing where nothing was tried."""
     rows = [row for row in policy.rows if row.role in ("chosen", "rival") and row.rounds]
     return sorted(rows, key=lambda row: -row.gain)
 
 
-def label(row: PolicyRow) -> str:
+def label(row: ShownRow) -> str:
     """Return what a policy is called in the comparison."""
     return "this policy" if row.role == "chosen" else _NAMES.get(row.spec, row.spec)
 
 
-def find(policy: Policy) -> tuple[Finding, ...]:
+def find(policy: ShownPolicy) -> tuple[Finding, ...]:
     """Look through a policy for what a reader should know."""
     found = []
     hurt = [
@@ -236,7 +236,7 @@ def find(policy: Policy) -> tuple[Finding, ...]:
     return tuple(sorted(found, key=lambda f: (SEVERITIES.index(f.severity), f.code)))
 
 
-def paste(policy: Policy) -> list[tuple[str, str]]:
+def paste(policy: ShownPolicy) -> list[tuple[str, str]]:
     """Return what a reader may want to copy, each with its name."""
     lines = [("The policy, as a spec", policy.spec), *policy.code.items()]
     if policy.command:
@@ -244,7 +244,7 @@ def paste(policy: Policy) -> list[tuple[str, str]]:
     return lines
 
 
-def facts(policy: Policy) -> list[tuple[str, str]]:
+def facts(policy: ShownPolicy) -> list[tuple[str, str]]:
     """Return how the policy was found, as names and values."""
     data = policy.dataset
     rounds = "; ".join(
@@ -263,7 +263,7 @@ def facts(policy: Policy) -> list[tuple[str, str]]:
     ]
 
 
-def _shared(policy: Policy) -> dict[str, Any]:
+def _shared(policy: ShownPolicy) -> dict[str, Any]:
     text, rows = sentences(policy), compared(policy)
     return {
         "lead": text[0],
@@ -281,7 +281,7 @@ def _shared(policy: Policy) -> dict[str, Any]:
     }
 
 
-def _verdict(row: PolicyRow) -> str:
+def _verdict(row: ShownRow) -> str:
     """Return a verdict for the colours of the chart: by the interval, then by the probability."""
     if row.low > 0 or row.high < 0:
         return "helps" if row.low > 0 else "hurts"
@@ -294,7 +294,7 @@ def _chart(rows: Sequence[tuple[str, float, float, float, str]]) -> Chart | None
     if not rows:
         return None
     intervals = [
-        Interval(
+        ChartInterval(
             name, gain, low, high, TONES[verdict], UNIT.signed(gain),
             f"{name}: {UNIT.gain(gain)}, {INTERVAL} {UNIT.span(low, high)}",
         )
@@ -308,7 +308,7 @@ def _chart(rows: Sequence[tuple[str, float, float, float, str]]) -> Chart | None
     )
 
 
-def _class_chart(policy: Policy) -> Chart | None:
+def _class_chart(policy: ShownPolicy) -> Chart | None:
     rows = [
         (name, gain, low, high, "helps" if low > 0 else "hurts" if high < 0 else "can't tell")
         for name, (gain, low, high) in policy.per_class.items()
@@ -319,13 +319,13 @@ def _class_chart(policy: Policy) -> Chart | None:
     return _chart(rows[::-1])
 
 
-def _gallery(policy: Policy) -> Any:
+def _gallery(policy: ShownPolicy) -> Any:
     if no_pictures(policy.dataset, policy.gallery) or policy.gallery is None:
         return ()
     return next(iter(strips(policy.gallery).values()), ())
 
 
-def _contributions(policy: Policy) -> str:
+def _contributions(policy: ShownPolicy) -> str:
     if not policy.contributions:
         return "It has one part."
     rows = [[code(part), UNIT.signed(gain)] for part, gain in policy.contributions.items()]

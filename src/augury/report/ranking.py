@@ -12,7 +12,7 @@ from augury._base.text import listed
 from augury.report import findings, verdict
 from augury.report.curves import strength_curves, trend_curves
 from augury.report.heat import HeatMap, heat_map
-from augury.report.intervals import Chart, Interval, interval_chart
+from augury.report.intervals import Chart, ChartInterval, interval_chart
 from augury.report.page import asset, render, render_page
 from augury.report.pictures import Strip, strips
 from augury.report.words import INTERVAL, TONES, Unit, chance, count, duration
@@ -79,7 +79,7 @@ def _shared(ranking: Ranking, found: tuple[findings.Finding, ...]) -> dict[str, 
 def _chart(ranking: Ranking) -> Chart:
     unit = Unit.of(ranking)
     intervals = [
-        Interval(
+        ChartInterval(
             row.augmentation,
             row.gain,
             row.low,

@@ -14,11 +14,11 @@ from augury.networks.averaging.head import Rest, to_features
 from augury.networks.averaging.sketch import Sketch
 from augury.networks.layers import cut_at
 from augury.objectives import exact, second_order
-from augury_paper.networks import LAYERS, LeNets, Together, multiply_adds
+from augury_paper.networks import LAYERS, LeNets, SummedLoss, multiply_adds
 
 AUGMENTATION = "rotation(15)"
 
-_LOSS = Together()
+_LOSS = SummedLoss()
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from augury_paper.views import FreshViews
 
 
 @dataclass(frozen=True)
-class Recipe:
+class ResNetTraining:
     """How the residual networks are trained, and how invariance is measured.
 
     The paper names the network and not its training. This is short: SGD with Nesterov's momentum
@@ -38,7 +38,7 @@ class Recipe:
     n_views: int = 16
 
     @classmethod
-    def of(cls, settings: Settings) -> Recipe:
+    def of(cls, settings: Settings) -> ResNetTraining:
         """Take the network and its training whole, or a small one for a part of the data."""
         if not settings.small:
             return cls(n_views=settings.n_views)
@@ -49,7 +49,7 @@ def cells(settings: Settings) -> list[Cell]:
     """List the cells: one a trial, of four networks."""
     if "cifar10" not in settings.datasets:
         return []
-    recipe = Recipe.of(settings)
+    recipe = ResNetTraining.of(settings)
     shared = asdict(recipe) | {
         "augmentations": AUGMENTATIONS,
         "examples": settings.examples,
@@ -67,14 +67,14 @@ def cells(settings: Settings) -> list[Cell]:
     ]
 
 
-def compute(recipe: Recipe, seed: int, bench: Bench) -> dict[str, Any]:
+def compute(recipe: ResNetTraining, seed: int, bench: Bench) -> dict[str, Any]:
     """Compute one cell."""
     return trial(bench.images("cifar10"), recipe, seed, bench.device, bench.tick)
 
 
 def trial(
     images: Images,
-    recipe: Recipe,
+    recipe: ResNetTraining,
     seed: int,
     device: torch.device,
     tick: Callable[[float, str], None],
@@ -117,7 +117,7 @@ def trial(
 def train(
     augmentation: Augmentation,
     data: Dataset,
-    recipe: Recipe,
+    recipe: ResNetTraining,
     seed: int,
     device: torch.device,
     tick: Callable[[float], None],

@@ -8,7 +8,7 @@ import numpy as np
 
 from augury_paper.claims import mean_and_spread, spread, unchecked
 from augury_paper.errata import differences
-from augury_paper.invariance.experiment import Recipe
+from augury_paper.invariance.experiment import ResNetTraining
 from augury_paper.section import Claim, Plot, Section, Series, Table, Verdict
 from augury_paper.settings import AUGMENTATIONS, Settings
 
@@ -22,7 +22,7 @@ def section(results: dict[str, dict[str, Any]], settings: Settings) -> Section:
         {name: _table_of(trials, key, name) for name in AUGMENTATIONS}
         for key in ("ratio", "relative_ratio")
     )
-    recipe = Recipe.of(settings)
+    recipe = ResNetTraining.of(settings)
     claims = [
         *(_more_invariant(name, trials, ratios[name]) for name in AUGMENTATIONS),
         _steepest(trials, ratios),

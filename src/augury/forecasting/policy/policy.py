@@ -12,7 +12,7 @@ from augury._base.rng import Rng
 from augury.adapters import export
 from augury.augmentations import Augmentation, parse
 from augury.augmentations.base import Nodes, Params
-from augury.augmentations.words import Step, in_words
+from augury.augmentations.words import WordedStep, in_words
 from augury.results.base import Result
 from augury.results.ranking import Gallery
 
@@ -116,7 +116,7 @@ class Policy(Augmentation, Result):
         return self.augmentation.at_scale(factor)
 
     @property
-    def words(self) -> tuple[Step, ...]:
+    def words(self) -> tuple[WordedStep, ...]:
         """What it does to an example, step by step."""
         return in_words(self.augmentation)
 

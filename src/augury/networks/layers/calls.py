@@ -19,12 +19,12 @@ _ROWS = (2, 3)  # two batch sizes show which dimensions grow with the batch, and
 
 
 @dataclass(eq=False)  # two calls are the same only if they are one
-class Call:
+class LayerCall:
     """One call of a module in a forward pass."""
 
     name: str
     module: nn.Module
-    parents: tuple[Call, ...]
+    parents: tuple[LayerCall, ...]
     """The calls it was made in, the outermost first."""
     started: int
     ended: int = -1
@@ -55,17 +55,19 @@ class Reached(BaseException):
         self.output = output
 
 
-def record(network: nn.Module, x: Tensor) -> tuple[list[Call], Any]:
+def record(network: nn.Module, x: Tensor) -> tuple[list[LayerCall], Any]:
     """Run a forward pass; return the calls of submodules as they ended, and the output."""
     names = {module: name for name, module in network.named_modules() if name}
-    stack: list[Call] = []
-    done: list[Call] = []
+    stack: list[LayerCall] = []
+    done: list[LayerCall] = []
     clock = iter(range(1 << 62))
 
     def enter(module: nn.Module, args: Any) -> None:
         again = _checkpointed()
         nodes = tuple(a.grad_fn for a in args if isinstance(a, Tensor))
-        call = Call(names[module], module, tuple(stack), next(clock), again=again, inputs=nodes)
+        call = LayerCall(
+            names[module], module, tuple(stack), next(clock), again=again, inputs=nodes
+        )
         stack.append(call)
 
     def leave(module: nn.Module, args: Any, output: Any) -> None:
@@ -174,7 +176,7 @@ def _side(small: Any, large: Any) -> Any:
     return _TensorShape(sides, small.dtype, small.device)
 
 
-def record_shapes(network: nn.Module, x: Tensor) -> list[tuple[Call, Shape]]:
+def record_shapes(network: nn.Module, x: Tensor) -> list[tuple[LayerCall, Shape]]:
     """Record a forward pass at two batch sizes; return its calls and their shapes for any size.
 
     The calls are those of the smaller batch. The network is left unchanged.

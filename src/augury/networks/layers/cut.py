@@ -14,7 +14,7 @@ from typing import Any, cast
 from torch import Tensor, nn
 
 from augury._base.errors import AuguryError
-from augury.networks.layers.calls import Call, Reached, Shape, record_shapes, replaced
+from augury.networks.layers.calls import LayerCall, Reached, Shape, record_shapes, replaced
 from augury.networks.layers.find import INPUT, find_layer, not_a_tensor
 
 
@@ -48,7 +48,7 @@ class Cut:
         self._features: Tensor | None = None
         self._rows = 0
         self._counts: dict[str, int] = {}
-        self.before: list[tuple[Call, Shape]] = []
+        self.before: list[tuple[LayerCall, Shape]] = []
         self._upper_forward: list[tuple[nn.Module, Callable[..., Any]]] = []
         if layer != INPUT:
             self._trace(network, x)
@@ -150,7 +150,7 @@ def _stopping(real: Callable[..., Any]) -> Callable[..., Any]:
     return forward
 
 
-def _depth(call: Call) -> int:
+def _depth(call: LayerCall) -> int:
     return len(call.parents)
 
 

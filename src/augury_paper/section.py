@@ -49,7 +49,7 @@ class Plot:
 
 
 @dataclass(frozen=True)
-class Table:
+class PageTable:
     """Rows of text under columns."""
 
     title: str
@@ -65,7 +65,7 @@ class Section:
     title: str
     words: str
     claims: tuple[Claim, ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[PageTable, ...] = ()
     plots: tuple[Plot, ...] = ()
     differences: tuple[str, ...] = ()
 

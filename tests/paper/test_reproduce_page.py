@@ -15,7 +15,7 @@ import pytest
 from augury_paper.errata import ERRATA, differences
 from augury_paper.page import Facts, lead, to_html
 from augury_paper.plots import draw
-from augury_paper.section import Claim, Plot, Section, Series, Table
+from augury_paper.section import Claim, PageTable, Plot, Section, Series
 
 CHROMIUM = shutil.which("chromium")
 
@@ -45,7 +45,7 @@ def make_page() -> str:
         Claim("It is not so", "1", "−1", "does not hold"),
         Claim("Nobody looked", "1", "no data", "could not be checked"),
     )
-    table = Table("All numbers", ("name", "value"), (("rotation(15)", "1.0 ± 0.1"),))
+    table = PageTable("All numbers", ("name", "value"), (("rotation(15)", "1.0 ± 0.1"),))
     section = Section(
         "averaging",
         "Averaging (Figure 3)",

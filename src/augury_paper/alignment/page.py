@@ -13,7 +13,7 @@ from scipy.stats import spearmanr
 from augury_paper.alignment.experiment import DATASETS
 from augury_paper.claims import TITLES, graded, mean_and_spread, spread, unchecked
 from augury_paper.errata import differences
-from augury_paper.section import Claim, Plot, Section, Series, Table
+from augury_paper.section import Claim, PageTable, Plot, Section, Series
 from augury_paper.settings import Settings
 
 _MODELS = {"rbf": "RBF features", "lenet": "LeNet"}
@@ -124,7 +124,7 @@ def _selects(found: _Found | None) -> Claim:
     return Claim(words, paper, ours, verdict)
 
 
-def _tables(name: str, found: _Found) -> list[Table]:
+def _tables(name: str, found: _Found) -> list[PageTable]:
     rows = []
     for k, spec in enumerate(found.specs):
         trial = "–" if found.trial is None else f"{found.trial[k]:+.2f}".replace("-", "−")
@@ -139,7 +139,7 @@ def _tables(name: str, found: _Found) -> list[Table]:
         "our trial, points",
         *(f"{label}, %" for label in _MODELS.values()),
     )
-    return [Table(f"{TITLES[name]}: scores and accuracies", columns, tuple(rows))]
+    return [PageTable(f"{TITLES[name]}: scores and accuracies", columns, tuple(rows))]
 
 
 def _plot(found: _Found, name: str, model: str) -> Plot:

@@ -10,7 +10,7 @@ import numpy as np
 from augury_paper.approximation.experiment import BASES, DATASETS, n_views
 from augury_paper.claims import SCALED, TITLES, mean_and_spread, spread, unchecked
 from augury_paper.errata import differences
-from augury_paper.section import Claim, Plot, Section, Series, Table, Verdict
+from augury_paper.section import Claim, PageTable, Plot, Section, Series, Verdict
 from augury_paper.settings import AUGMENTATIONS, Settings
 
 Results = dict[str, dict[str, Any]]
@@ -209,7 +209,7 @@ def _least(values: dict[str, list[list[float]]], epoch: int) -> bool:
     return min(means, key=lambda key: means[key]) == "second"
 
 
-def _tables(known: Sequence[tuple[str, str]], results: Results) -> tuple[Table, ...]:
+def _tables(known: Sequence[tuple[str, str]], results: Results) -> tuple[PageTable, ...]:
     when = f"After {_EPOCH} epochs, or the last"
     near, alike = [], []
     for name, title in known:
@@ -228,12 +228,12 @@ def _tables(known: Sequence[tuple[str, str]], results: Results) -> tuple[Table, 
         told = (f"{kl[k].mean():.2g} ± {float(spread(kl[k])):.1g}" for k in _SYMBOLS)
         alike.append((title, *told))
     return (
-        Table(
+        PageTable(
             f"{when}: objectives' distances from g, in units of |f − g|",
             ("panel", "ĝ", "g̃", "f + g̃ − ĝ", "test accuracy, model of g"),
             tuple(near),
         ),
-        Table(
+        PageTable(
             f"{when}: divergences of models' test predictions from those of the model of g",
             ("panel", "f", "ĝ", "g̃", "f + g̃ − ĝ"),
             tuple(alike),

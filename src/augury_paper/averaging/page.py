@@ -18,7 +18,7 @@ from augury_paper.claims import (
     unchecked,
 )
 from augury_paper.errata import differences
-from augury_paper.section import Claim, Plot, Section, Series, Table, Verdict
+from augury_paper.section import Claim, PageTable, Plot, Section, Series, Verdict
 from augury_paper.settings import Settings
 from augury_paper.views import n_views_made
 
@@ -165,7 +165,7 @@ def _fidelity(title: str, found: dict[str, dict[str, Any]] | None) -> Claim:
     return Claim(words, "seen", ours, verdict)
 
 
-def _table(title: str, rows: list[dict[str, Any]]) -> Table:
+def _table(title: str, rows: list[dict[str, Any]]) -> PageTable:
     shown: dict[str, tuple[str, ...]] = {}
     for row in rows:
         kept = "–"
@@ -183,7 +183,7 @@ def _table(title: str, rows: list[dict[str, Any]]) -> Table:
         shown.setdefault(row["method"], cells)
     if _USUAL not in shown:  # results from before it was an experiment's method
         shown[_USUAL] = (_USUAL, "to be measured", "–", "–", "–", "–")
-    return Table(
+    return PageTable(
         f"{title}: methods of training",
         ("method", "test accuracy", "gain kept", "compute", "time", "KL from full"),
         tuple(shown.values()),

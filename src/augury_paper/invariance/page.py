@@ -9,7 +9,7 @@ import numpy as np
 from augury_paper.claims import mean_and_spread, spread, unchecked
 from augury_paper.errata import differences
 from augury_paper.invariance.experiment import ResNetTraining
-from augury_paper.section import Claim, Plot, Section, Series, Table, Verdict
+from augury_paper.section import Claim, PageTable, Plot, Section, Series, Verdict
 from augury_paper.settings import AUGMENTATIONS, Settings
 
 _FIRST = 2  # "all but the first one or two layers"
@@ -124,12 +124,12 @@ def _steepest(trials: list[dict[str, Any]], ratios: dict[str, np.ndarray]) -> Cl
     return Claim(words, paper, found, verdict)
 
 
-def _accuracies(trials: list[dict[str, Any]]) -> Table:
+def _accuracies(trials: list[dict[str, Any]]) -> PageTable:
     rows = tuple(
         (name, mean_and_spread([100 * t["accuracy"][name] for t in trials]) + " %")
         for name in trials[0]["accuracy"]
     )
-    return Table("Test accuracy of the networks", ("trained with", "accuracy"), rows)
+    return PageTable("Test accuracy of the networks", ("trained with", "accuracy"), rows)
 
 
 def _plot(name: str, trials: list[dict[str, Any]], ratio: np.ndarray, relative: np.ndarray) -> Plot:

@@ -18,7 +18,7 @@ from augury_paper.claims import (
     standard_error,
     unchecked,
 )
-from augury_paper.section import Claim, Plot, Section, Series, Table
+from augury_paper.section import Claim, PageTable, Plot, Section, Series
 from augury_paper.settings import Settings
 from augury_paper.table1.tasks import METHODS, PRINTED, TASKS
 
@@ -188,7 +188,7 @@ _COMPARED = (
 )
 
 
-def _ratios(results: Results, shown: Sequence[str]) -> Table:
+def _ratios(results: Results, shown: Sequence[str]) -> PageTable:
     """Compare the times of pairs of methods, with the accuracy of both."""
     rows = []
     for name in shown:
@@ -207,10 +207,10 @@ def _ratios(results: Results, shown: Sequence[str]) -> Table:
                 )
             )
     columns = ("compared", "times faster to train", "with prediction", "slower, %", "faster, %")
-    return Table("How much faster, in closed form", columns, tuple(rows))
+    return PageTable("How much faster, in closed form", columns, tuple(rows))
 
 
-def _table(results: Results, solver: str, shown: Sequence[str]) -> Table:
+def _table(results: Results, solver: str, shown: Sequence[str]) -> PageTable:
     rows = []
     for method, title in METHODS.items():
         found = [results.get(f"{name}-{method}-{solver}") for name in shown]
@@ -220,10 +220,10 @@ def _table(results: Results, solver: str, shown: Sequence[str]) -> Table:
             if any(part and key in part for part in found):
                 texts = [text for part in found for text in _otherwise(part, key)]
                 rows.append((f"{title}, {words}", *texts))
-    return Table(f"Measured, by {SOLVERS[solver]}", _columns(shown), tuple(rows))
+    return PageTable(f"Measured, by {SOLVERS[solver]}", _columns(shown), tuple(rows))
 
 
-def _printed(shown: Sequence[str]) -> Table:
+def _printed(shown: Sequence[str]) -> PageTable:
     rows = []
     for method in PRINTED:
         texts = []
@@ -231,7 +231,7 @@ def _printed(shown: Sequence[str]) -> Table:
             mean, spread, seconds = PAPER[name][method]
             texts += [f"{mean:.1f} ± {spread:.1f}", f"{seconds} s"]
         rows.append((METHODS[method], *texts))
-    return Table("As printed in the paper", _columns(shown), tuple(rows))
+    return PageTable("As printed in the paper", _columns(shown), tuple(rows))
 
 
 def _columns(shown: Sequence[str]) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ def series_plan(plan: TrainingPlan, epochs_given: bool) -> TrainingPlan:
 
 def series_trial(plan: TrainingPlan, data: Dataset, rung: Level) -> Trial:
     """Return the trial of a level: three quarters of the data in each fold, and many folds."""
-    work = rung.examples // _LESS
+    work = rung.examples * (rung.folds if rung.planned else 1) // _LESS
     examples = max(2, min(work, int(len(data) * _MOST_SHARE)))
     return Trial(
         epochs=max(1, round(plan.epochs * rung.share)),

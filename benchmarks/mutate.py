@@ -3,151 +3,74 @@
     python benchmarks/mutate.py src/augury/statistics --jobs 2
     python benchmarks/mutate.py src/augury/statistics/jackknife.py \
         --tests tests/statistics/test_jackknife.py --out jackknife.json
+    python benchmarks/mutate.py src/augury/forecasting --jobs 14 --sample 40 --out forecasting.json
+    python benchmarks/mutate.py src/augury/forecasting --survivors forecasting.json --out again.json
 
 Each mutant is a module with one small change: an operator swapped, a comparison turned, a constant
 changed, a condition negated, a returned value dropped. Its tests run in a process forked from one
 that has torch loaded, with the mutated source in place of the file, until the first of them fails.
 A mutant that no test notices has survived: the tests leave something open, or the change makes no
 difference, and then the result says why ("reason", which is kept from one run to the next).
-Mutants that exceed ten times the CPU time of the tests count as killed.
+Mutants that exceed three times the CPU time of the tests, and five seconds, count as killed. With
+`--sample`, mutants are drawn at random from each module, by a seed. Tests that fail on the code as
+it is, where a package is missing, are left out with `--tolerate`; the result lists them. The result
+is written after every twenty mutants.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
-import copy
+import contextlib
+import importlib
 import importlib.abc
 import importlib.util
+import itertools
 import json
 import os
 import platform
 import random
 import resource
+import shlex
+import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+import tempfile
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from _mutants import Mutant, mutants
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 TESTS = {  # for modules whose tests are not in tests/<package>/test_<module>.py alone
-    f"statistics/{module}.py": [f"tests/statistics/test_{name}.py" for name in names]
-    for module, names in {
-        "base": ("base", "alignment"),
-        "alignment": ("base", "alignment"),
-        "heldout": ("base", "ridge"),
-        "ridge": ("base", "ridge"),
-    }.items()
+    "statistics/base.py": ["statistics/test_base.py", "statistics/test_alignment.py"],
+    "statistics/alignment.py": ["statistics/test_base.py", "statistics/test_alignment.py"],
+    "statistics/heldout.py": ["statistics/test_base.py", "statistics/test_ridge.py"],
+    "statistics/ridge.py": ["statistics/test_base.py", "statistics/test_ridge.py"],
 }
-SWAPS: dict[type, type] = {
-    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult,
-    ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult, ast.Pow: ast.Mult, ast.BitAnd: ast.BitOr,
-    ast.BitOr: ast.BitAnd, ast.LShift: ast.RShift, ast.RShift: ast.LShift,
-    ast.And: ast.Or, ast.Or: ast.And,
-    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
-}  # fmt: skip
-TURNS: dict[type, type] = {ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE}
-
-
-@dataclass
-class Mutant:
-    """One change of a module."""
-
-    line: int
-    kind: str
-    before: str
-    after: str
-    source: str
-    outcome: str = ""
-    reason: str = ""
-
-
-def mutants(source: str) -> Iterator[Mutant]:
-    """Yield all mutants of a module."""
-    tree = ast.parse(source)
-    places = list(_places(tree))
-    for number, (statement, node) in enumerate(places):
-        for kind, change in _changes(node):
-            # The same place in a copy of the tree, which is changed there.
-            other = copy.deepcopy(tree)
-            line, copied = list(_places(other))[number]
-            change(copied)
-            ast.fix_missing_locations(other)
-            before, after = ast.unparse(statement), ast.unparse(line)
-            if before != after:
-                before, after = _differing(before, after)
-                yield Mutant(node.lineno, kind, before, after, ast.unparse(other))
-
-
-def _places(tree: ast.AST) -> Iterator[tuple[ast.stmt, Any]]:
-    """Yield the nodes that can be changed, each with the statement that it is in."""
-
-    def walk(node: ast.AST, statement: ast.stmt | None) -> Iterator[tuple[ast.stmt, Any]]:
-        if isinstance(node, ast.stmt):
-            statement = node
-        if isinstance(node, ast.Raise | ast.Import | ast.ImportFrom | ast.JoinedStr | ast.Assert):
-            return  # messages, names, and what only a type checker needs
-        if statement is not None and hasattr(node, "lineno"):
-            yield statement, node
-        for name, value in ast.iter_fields(node):
-            if name in ("annotation", "returns", "decorator_list", "type_params"):
-                continue
-            for child in value if isinstance(value, list) else [value]:
-                if isinstance(child, ast.AST):
-                    yield from walk(child, statement)
-
-    yield from walk(tree, None)
-
-
-def _changes(node: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the changes of a node: a name, and a function that makes it in place."""
-
-    def setting(name: str, value: Any) -> Any:
-        return lambda at: setattr(at, name, value)
-
-    if isinstance(node, ast.BinOp | ast.AugAssign | ast.BoolOp) and type(node.op) in SWAPS:
-        yield "operator", setting("op", SWAPS[type(node.op)]())
-    elif isinstance(node, ast.Compare):
-        for table in (SWAPS, TURNS):
-            if type(node.ops[0]) in table:
-                turned = table[type(node.ops[0])]()
-                yield "comparison", lambda at, turned=turned: at.ops.__setitem__(0, turned)
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Not | ast.Invert):
-        yield "sign", lambda at: _replace(at, at.operand)
-    elif isinstance(node, ast.Constant) and not isinstance(node.value, str | bytes | None):
-        value = node.value
-        if isinstance(value, bool):
-            yield "constant", setting("value", not value)
-        elif isinstance(value, int | float):
-            yield "constant", setting("value", value + 1 if isinstance(value, int) else
-                                      1.5 * value + (value == 0))  # fmt: skip
-    elif isinstance(node, ast.Return) and node.value is not None:
-        none = isinstance(node.value, ast.Constant) and node.value.value is None
-        if not none:
-            yield "return", setting("value", ast.Constant(None))
-    if isinstance(node, ast.If | ast.IfExp | ast.While) and not isinstance(node.test, ast.Constant):
-        yield "condition", lambda at: setattr(at, "test", ast.UnaryOp(ast.Not(), at.test))
-
-
-def _replace(at: Any, by: Any) -> None:
-    """Turn one node into another, in place."""
-    at.__class__ = by.__class__
-    for name in list(vars(at)):
-        delattr(at, name)
-    vars(at).update(vars(by))
-
-
-def _differing(before: str, after: str) -> tuple[str, str]:
-    """Return the first line that differs: a statement may be a whole class."""
-    for old, new in zip(before.splitlines(), after.splitlines(), strict=False):
-        if old != new:
-            return old.strip(), new.strip()
-    return before, after
+FORECASTING = {  # the tests of each module of forecasting, quick ones first
+    "verdicts": ["verdicts", "forecast"],
+    "plan": ["plan"],
+    "linear": ["linear"],
+    "splits": ["splits"],
+    "effort": ["effort", "trial"],
+    "forecast": ["forecast", "forecast_by_hand"],
+    "trial": ["trial_by_hand", "trial"],
+    "rank": ["ranking", "trial"],
+    "scores/alignment": ["scores", "ranking"],
+    "scores/base": ["scores", "ranking", "no_effect"],
+    "scores/ridge": ["scores", "ranking"],
+    "scores/kernel_ridge": ["scores", "ranking"],
+    "scores/trial": ["trial_score", "trial"],
+    "policy/journal": ["policy"],
+    "policy/policy": ["policy"],
+    "policy/search": ["policy"],
+    "policy/space": ["space", "policy"],
+    "training/own": ["own_network"],
+    "training/runners": ["trial_by_hand", "trial", "own_network"],
+    "training/series": ["training", "series"],
+}
 
 
 class _Mutated(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -168,75 +91,147 @@ class _Mutated(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(compile(self.source, str(self.path), "exec"), module.__dict__)
 
 
-def run_tests(module: Path, source: str, tests: list[str], cpu: float) -> int:
+class _Failed:
+    """Collects the tests that fail."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.failed:
+            self.names.append(report.nodeid)
+
+
+def run_tests(module: Path, source: str, tests: list[str], cpu: float, failed: _Failed) -> int:
     """Run tests on a source in place of a module, in this process: pytest's exit code."""
-    import hypothesis
     import pytest
 
     limit = int(cpu) + 1
     resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
+    signal.alarm(8 * limit + 60)  # where it waits for ever
     for name in [name for name in sys.modules if name.split(".")[0] in ("augury", "augury_paper")]:
         del sys.modules[name]
     relative = module.relative_to(ROOT / "src").with_suffix("")
     parts = [part for part in relative.parts if part != "__init__"]
     sys.meta_path.insert(0, _Mutated(".".join(parts), module, source))
-    hypothesis.settings.register_profile(
-        "mutate",
-        derandomize=True,
-        database=None,
-        deadline=None,
-        phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],  # a failure is enough
-    )
-    hypothesis.settings.load_profile("mutate")
-    options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:doctest", "-o", "addopts=",
-               "-o", "filterwarnings="]  # fmt: skip
-    return int(pytest.main([*options, *tests]))
+    with contextlib.suppress(ImportError):
+        import hypothesis
+
+        hypothesis.settings.register_profile(
+            "mutate",
+            derandomize=True,
+            database=None,
+            deadline=None,
+            phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],  # a failure is enough
+        )
+        hypothesis.settings.load_profile("mutate")
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:doctest", "-o", "addopts=",
+               "-o", "filterwarnings=", "--import-mode=importlib"]  # fmt: skip
+    if importlib.util.find_spec("typer") is None:
+        options.append("--noconftest")  # it imports the command line
+    return int(pytest.main([*options, *tests], plugins=[failed]))
 
 
-def fork(module: Path, source: str, tests: list[str], cpu: float) -> int:
-    """Start the tests of a mutant in a child process; return its id."""
+def fork(
+    module: Path, source: str, tests: list[str], cpu: float, failures: Path | None = None
+) -> int:
+    """Start tests on a source in a child process, noting `failures` in a file; return its id."""
     child = os.fork()
     if child:
         return child
     quiet = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
         os.dup2(quiet, stream)
-    code = 1
+    code, failed = 1, _Failed()
     try:
-        code = run_tests(module, source, tests, cpu)
+        code = run_tests(module, source, tests, cpu, failed)
+        if failures is not None:
+            failures.write_text(json.dumps(failed.names))
     finally:
         os._exit(code)
 
 
-def judge(module: Path, tests: list[str], found: list[Mutant], jobs: int) -> float:
-    """Run the tests on each mutant, some at a time; return the tests' own CPU seconds."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    _, status = os.waitpid(fork(module, module.read_text(), tests, 600), 0)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    if status:
-        raise SystemExit(f"the tests of {module} fail on the code as it is: {tests}")
-    waiting, running = list(found), {}
+@dataclass
+class Module:
+    """A module with its mutants and the tests that are to notice them."""
+
+    path: Path
+    tests: list[str]
+    found: list[Mutant]
+    cpu: float = 0.0
+    left_out: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return str(self.path.relative_to(ROOT))
+
+
+def in_parallel(
+    jobs: int, work: list[tuple[Any, Any]], done: Any = lambda what, status, cpu: None
+) -> None:
+    """Start each of `work` (what, a function that forks), some at a time; tell `done` its end."""
+    waiting, running = list(work), {}
     while waiting or running:
         while waiting and len(running) < jobs:
-            mutant = waiting.pop(0)
-            running[fork(module, mutant.source, tests, 10 * cpu + 5)] = mutant
-        child, status = os.wait()
-        mutant = running.pop(child)
+            what, start = waiting.pop(0)
+            running[start()] = what
+        child, status, used = os.wait4(-1, 0)
+        done(running.pop(child), status, used.ru_utime + used.ru_stime)
+
+
+def measure(modules: list[Module], jobs: int, tolerate: bool) -> None:
+    """Run the tests on the code as it is: how long they take, and which fail."""
+    with tempfile.TemporaryDirectory() as folder:
+        names = {id(m): Path(folder) / str(k) for k, m in enumerate(modules)}
+
+        def done(module: Module, status: int, cpu: float) -> None:
+            module.cpu = cpu
+            path = names[id(module)]
+            module.left_out = json.loads(path.read_text()) if path.exists() else []
+            if status and not (tolerate and module.left_out):
+                raise SystemExit(f"the tests of {module.name} fail on the code as it is")
+            print(f"{module.name}: {cpu:.1f} s, {len(module.left_out)} left out", flush=True)
+
+        work = [
+            (m, lambda m=m: fork(m.path, m.path.read_text(), m.tests, 600, names[id(m)]))
+            for m in modules
+        ]
+        in_parallel(jobs, work, done)
+
+
+def judge(modules: list[Module], jobs: int, keep: Any) -> None:
+    """Run the tests on every mutant; `keep` is called now and then."""
+    count = itertools.count(1)
+
+    def done(mutant: Mutant, status: int, cpu: float) -> None:
         if os.WIFSIGNALED(status):
             mutant.outcome = "killed by its time"
         else:
             mutant.outcome = "killed" if os.WEXITSTATUS(status) else "survived"
         print("." if mutant.outcome != "survived" else "S", end="", flush=True)
+        if next(count) % 20 == 0:
+            keep()
+
+    def start(m: Module, mutant: Mutant) -> int:
+        out = [f"--deselect={name}" for name in m.left_out]
+        return fork(m.path, mutant.source, ["-x", *m.tests, *out], 3 * m.cpu + 5)
+
+    slow_first = sorted(modules, key=lambda module: -module.cpu)
+    work = [(one, lambda m=m, one=one: start(m, one)) for m in slow_first for one in m.found]
+    in_parallel(jobs, work, done)
     print(flush=True)
-    return cpu
 
 
 def tests_of(module: Path) -> list[str]:
-    """Return the test files of a module."""
+    """Return the test files of a module; those of forecasting that are not there are left out."""
     relative = module.relative_to(ROOT / "src" / "augury")
-    named = TESTS.get(str(relative), [f"tests/{relative.parent}/test_{relative.stem}.py"])
-    return [str(ROOT / path) for path in named]
+    if relative.parts[0] == "forecasting":
+        inner = relative.relative_to("forecasting").with_suffix("")
+        names = FORECASTING.get(inner.as_posix(), [inner.parts[0]])
+        known = [ROOT / f"tests/forecasting/test_{name}.py" for name in names]
+        return [str(path) for path in known if path.exists()]
+    named = TESTS.get(str(relative), [f"{relative.parent}/test_{relative.stem}.py"])
+    return [str(ROOT / "tests" / path) for path in named]
 
 
 def _reasons(out: Path) -> dict[tuple[str, str, str], str]:
@@ -252,75 +247,107 @@ def _reasons(out: Path) -> dict[tuple[str, str, str], str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("modules", nargs="+", type=Path, help="modules, or a folder of them")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("modules", nargs="+", type=Path, help="modules, or folders of them")
     parser.add_argument("--tests", nargs="+", help="test files, for all the modules given")
     parser.add_argument("--select", help="run only the tests whose names match, as pytest's -k")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--sample", type=int, help="mutants of each module, at most")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--survivors", type=Path, help="only those that survived in this result")
+    parser.add_argument("--tolerate", action="store_true", help="leave out tests that fail as is")
     parser.add_argument("--out", type=Path, default=RESULTS / "mutation.json")
     asked = parser.parse_args()
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""  # forks cannot share a GPU
     sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
-    os.chdir(ROOT)
-    import torch
-
-    torch.set_num_threads(1)
-    # what tests import is loaded here, once, so that each fork finds it in memory
-    import hypothesis.strategies  # noqa: F401  # for the forks
-    import matplotlib.pyplot  # noqa: F401  # likewise
-    import pandas  # noqa: F401  # likewise
-    import pytest  # noqa: F401  # likewise
-    import scipy.stats  # noqa: F401  # likewise
-    import sklearn.datasets
-    import sklearn.utils.estimator_checks  # noqa: F401  # likewise
-    import typer  # noqa: F401  # likewise
-
-    import augury.forecasting.scores  # noqa: F401  # brings what it needs; loaded anew in forks
-
     paths = [p.resolve() for given in asked.modules
-             for p in (sorted(given.glob("*.py")) if given.is_dir() else [given])]  # fmt: skip
-    known, result = _reasons(asked.out), {}
-    if asked.out.exists():
-        result = json.loads(asked.out.read_text())["modules"]
+             for p in (sorted(given.rglob("*.py")) if given.is_dir() else [given])]  # fmt: skip
+    out = asked.out.resolve()
+    again = None if asked.survivors is None else _survivors(asked.survivors)
+    known, result = _reasons(out), {}
+    if out.exists():
+        result = json.loads(out.read_text())["modules"]
+    os.chdir(ROOT)
+    _preload()
+    modules = []
     for path in paths:
-        if path.name == "__init__.py":
-            continue
-        name = str(path.relative_to(ROOT))
         found = list(mutants(path.read_text()))
-        if asked.sample and len(found) > asked.sample:
+        if again is not None:
+            name = str(path.relative_to(ROOT))
+            found = [m for m in found if (name, m.before, m.after) in again]
+        elif asked.sample and len(found) > asked.sample:
             found = random.Random(asked.seed).sample(found, asked.sample)
             found.sort(key=lambda mutant: mutant.line)
         tests = [str(Path(t).resolve()) for t in asked.tests] if asked.tests else tests_of(path)
-        chosen = ["-k", asked.select] if asked.select else []
-        started = time.perf_counter()
-        cpu = judge(path, [*tests, *chosen], found, asked.jobs)
-        left = [mutant for mutant in found if mutant.outcome == "survived"]
-        for mutant in left:
-            mutant.reason = known.get((name, mutant.before, mutant.after), "")
-        shown = [{k: getattr(m, k) for k in ("line", "kind", "before", "after", "reason")}
-                 for m in left]  # fmt: skip
-        result[name] = {
-            "tests": [str(Path(t).relative_to(ROOT)) for t in tests],
-            "select": asked.select,
-            "mutants": len(found),
-            "killed": len(found) - len(left),
-            "survived": shown,
-        }
-        print(f"{name}: {len(found) - len(left)} of {len(found)} killed, tests {cpu:.1f} s CPU, "
-              f"{time.perf_counter() - started:.0f} s in all")  # fmt: skip
+        if found and tests:
+            chosen = ["-k", asked.select] if asked.select else []
+            modules.append(Module(path, [*tests, *chosen], found))
+    measure(modules, asked.jobs, asked.tolerate)
+
+    def keep() -> None:
+        write(out, result | {m.name: _summary(m, known, asked) for m in modules}, asked)
+
+    judge(modules, asked.jobs, keep)
+    keep()
+    for m in modules:
+        left = [mutant for mutant in m.found if mutant.outcome == "survived"]
+        print(f"{m.name}: {len(m.found) - len(left)} of {len(m.found)} killed, {m.cpu:.1f} s CPU")
         for mutant in left:
             print(f"  {mutant.line}: {mutant.before}\n    → {mutant.after}")
-        write(asked.out, result, asked)
+    done = [mutant for m in modules for mutant in m.found]
+    killed = sum(mutant.outcome != "survived" for mutant in done)
+    print(f"killed={killed} of {len(done)} ({killed / max(len(done), 1):.1%})")
+
+
+def _preload() -> None:
+    """Load what tests need once, before the forks."""
+    import torch
+
+    torch.set_num_threads(1)
+    for name in ("hypothesis.strategies", "matplotlib.pyplot", "pandas", "pytest", "scipy.stats",
+                 "sklearn.datasets", "sklearn.utils.estimator_checks", "sklearn.linear_model",
+                 "torch.utils.data", "typer", "augury.forecasting.scores"):  # fmt: skip
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+
+
+def _survivors(path: Path) -> set[tuple[str, str, str]]:
+    """Return the mutants that survived in an earlier result."""
+    known = json.loads(path.read_text())["modules"]
+    return {
+        (name, one["before"], one["after"])
+        for name, module in known.items()
+        for one in module["survived"]
+    }
+
+
+def _summary(m: Module, known: dict[Any, str], asked: argparse.Namespace) -> dict[str, Any]:
+    done = [mutant for mutant in m.found if mutant.outcome]
+    left = [mutant for mutant in done if mutant.outcome == "survived"]
+    for mutant in left:
+        mutant.reason = known.get((m.name, mutant.before, mutant.after), "")
+    shown = ("line", "kind", "before", "after", "reason")
+    return {
+        "tests": [str(Path(t).relative_to(ROOT)) for t in m.tests if t.endswith(".py")],
+        "select": asked.select,
+        "left_out": m.left_out,
+        "mutants": len(done),
+        "killed": len(done) - len(left),
+        "survived": [{k: getattr(mutant, k) for k in shown} for mutant in left],
+    }
 
 
 def write(out: Path, modules: dict[str, Any], asked: argparse.Namespace) -> None:
     total = sum(module["mutants"] for module in modules.values())
     killed = sum(module["killed"] for module in modules.values())
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True,
-                            check=False).stdout.strip()  # fmt: skip
+    commit = (
+        os.environ.get("AUGURY_COMMIT")
+        or subprocess.run(
+            ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+        ).stdout.strip()
+    )
     found = {
-        "command": "python benchmarks/mutate.py",
+        "command": shlex.join(["python", "benchmarks/mutate.py", *sys.argv[1:]]),
         "seed": asked.seed,
         "commit": commit,
         "python": platform.python_version(),
@@ -331,8 +358,9 @@ def write(out: Path, modules: dict[str, Any], asked: argparse.Namespace) -> None
         "modules": modules,
     }
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
-    print(f"killed={killed} of {total} ({killed / max(total, 1):.1%})")
+    beside = out.with_suffix(".part")
+    beside.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    beside.replace(out)
 
 
 if __name__ == "__main__":

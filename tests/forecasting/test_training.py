@@ -153,3 +153,220 @@ class TestParallel:
         with pytest.raises(AuguryError, match="no"):
             run_parallel(work, list(range(8)), lambda now: None)
         assert len(done) < 7
+
+
+def count(net):
+    return sum(p.numel() for p in net.parameters())
+
+
+@pytest.mark.parametrize(
+    ("architecture", "shape", "weights"),
+    [
+        # by hand: convolutions without bias (lenet's have one), two numbers of each batch norm
+        ("small", (3, 8, 8), 9 * (3 * 16 + 16 * 32 + 32 * 64) + 2 * (16 + 32 + 64) + 65 * 5),
+        ("small", (7,), 8 * 64 + 2 * 64 + 65 * 64 + 2 * 64 + 65 * 5),
+        ("small", (2, 30), 9 * 2 * 16 + 5 * 16 * 32 + 3 * 32 * 64 + 2 * 112 + 65 * 5),
+        ("lenet", (3, 8, 12), 26 * 3 * 6 - 2 * 6 + 25 * 6 * 16 + 16 + 97 * 120 + 121 * 84 + 85 * 5),
+        ("cnn", (3, 8, 8), 9 * (3 * 24 + 24 * 24 + 24 * 48 + 48 * 48 + 48 * 96) + 2 * 240 + 97 * 5),
+        ("resnet", (3, 8, 8), 9 * (3 * 16 + 2 * 16 * 16 + 16 * 32 + 32 * 32 + 32 * 64 + 64 * 64)
+         + 2 * (16 + 32 + 64 + 128) + 17 * 32 + 33 * 64 + 65 * 5),
+        ("fcn", (2, 30), 9 * 2 * 64 + 5 * 64 * 128 + 3 * 128 * 64 + 2 * 256 + 65 * 5),
+    ],
+)  # fmt: skip
+def test_an_architecture_has_the_weights_that_it_says(architecture, shape, weights):
+    assert count(Grouped(architecture, 1, shape, 5, seed=0)) == weights
+    assert count(Grouped(architecture, 3, shape, 5, seed=0)) == 3 * weights
+
+
+def places(architecture, shape):
+    """Return the size of what each convolution and pooling layer returns."""
+    net, found = Grouped(architecture, 1, shape, 5, seed=0).eval(), []
+    for layer in net.modules():
+        if isinstance(layer, torch.nn.Conv2d | torch.nn.MaxPool2d):
+            layer.register_forward_hook(lambda m, i, out: found.append(tuple(out.shape[-2:])))
+    net(torch.randn(2, 1, *shape))
+    return found
+
+
+def test_images_shrink_from_layer_to_layer():
+    assert places("small", (1, 9, 9)) == [(9, 9), (5, 5), (5, 5), (3, 3), (3, 3)]
+    assert places("lenet", (1, 8, 12)) == [(8, 12), (4, 6), (4, 6), (2, 3)]
+    assert places("cnn", (1, 40, 8))[2:] == [(20, 4), (20, 4), (20, 4), (10, 2), (10, 2)]
+    assert places("cnn", (1, 41, 8))[2:] == [(10, 2), (10, 2), (10, 2), (5, 1), (5, 1)]
+    assert places("resnet", (1, 8, 8)) == [(8, 8)] * 3 + [(4, 4)] * 3 + [(2, 2)] * 3
+    assert places("small", (1, 10)) == [(1, 10), (1, 5), (1, 5), (1, 3), (1, 3)]
+    assert places("fcn", (1, 10)) == [(1, 10)] * 3
+
+
+def test_a_seed_decides_the_weights_and_touches_nothing_else():
+    torch.manual_seed(5)
+    before = torch.random.get_rng_state()
+    one, same = (Grouped("small", 1, (1, 8, 8), 3, seed=4) for _ in range(2))
+    other = Grouped("small", 1, (1, 8, 8), 3, seed=5)
+    assert torch.equal(torch.random.get_rng_state(), before)
+    first = [next(net.parameters()) for net in (one, same, other)]
+    assert torch.equal(first[0], first[1])
+    assert not torch.equal(first[0], first[2])
+
+
+def test_dense_layers_start_within_their_bound():
+    from augury.forecasting.training.layers import GroupedLinear
+
+    layer = GroupedLinear(2, 16, 400)
+    for values in (layer.weight.detach(), layer.bias.detach()):
+        assert 0.2 < float(values.abs().max()) <= 0.25
+        assert float(values.min()) < -0.2
+    x = torch.randn(3, 2, 16)
+    torch.testing.assert_close(layer(x)[:, 1], x[:, 1] @ layer.weight[1] + layer.bias[1])
+
+
+def test_rates_and_schedules():
+    from augury.forecasting.training.grouped import RATES
+
+    assert RATES == {"small": 0.01, "lenet": 0.002, "cnn": 0.003, "resnet": 0.003, "fcn": 0.003}
+    assert (Schedule(3).batch, Schedule(3).rate, Schedule(3).decay) == (64, 0.01, 0.005)
+    assert Fold(torch.arange(2), torch.arange(2), 3, 7).start == 3007
+
+
+def test_member_losses_are_each_members_own():
+    from augury.forecasting.training.members import member_loss
+
+    out = torch.randn(4, 3, 5, generator=torch.Generator().manual_seed(0))
+    y = torch.randint(5, (4, 3), generator=torch.Generator().manual_seed(1))
+    found = member_loss(out, y, True)
+    assert found.shape == (4, 3)
+    assert float(found[2, 1]) == pytest.approx(float(-out[2, 1].log_softmax(0)[y[2, 1]]))
+    real = member_loss(out[..., :1], y.float(), False)
+    assert float(real[2, 1]) == pytest.approx(float((out[2, 1, 0] - y[2, 1]) ** 2), rel=1e-5)
+
+
+def test_training_is_adamw_with_one_cycle():
+    """The same steps by hand: the order of a fold's generator, a batch of five, a cycle."""
+    x = np.random.default_rng(0).normal(size=(30, 4))
+    data = as_dataset(x, np.arange(30) % 3)
+    fold = Fold(torch.arange(12), torch.arange(12, 30), 2, 1)
+    schedule = Schedule(3, batch=5, rate=0.02, decay=0.1)
+    start = Grouped("small", 1, data.shape, 3, fold.start)
+    net, twin = Grouped.joined([start]), Grouped.joined([start])
+    ticks = []
+    train_members(net, data, schedule, [], [], [fold], lambda: ticks.append(1))
+    assert not net.training
+    assert len(ticks) == 6
+    optimizer = torch.optim.AdamW(twin.parameters(), 0.02, weight_decay=0.1)
+    cycle = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.02, total_steps=6)
+    generator = torch.Generator().manual_seed(2001)
+    twin.train()
+    for _ in range(3):
+        order = torch.randperm(12, generator=generator)[:10]
+        for rows in order.split(5):
+            batch = data.x[rows].float().unsqueeze(1)
+            loss = F.cross_entropy(twin(batch)[:, 0], data.y[rows])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            cycle.step()
+    # biases before a batch norm have no gradient but rounding, which Adam makes large
+    weights = [[p for name, p in own.named_parameters() if "weight" in name] for own in (net, twin)]
+    for ours, theirs in zip(*weights, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-3)
+
+
+def test_fewer_examples_than_a_batch_are_one_step():
+    x = np.random.default_rng(0).normal(size=(20, 4))
+    data = as_dataset(x, np.arange(20) % 2)
+    fold = Fold(torch.arange(6), torch.arange(6, 20), 0)
+    ticks = []
+    net = Grouped("small", 1, data.shape, 2, 0)
+    train_members(net, data, Schedule(4), [], [], [fold], lambda: ticks.append(1))
+    assert len(ticks) == 4
+
+
+def test_each_epoch_sees_its_own_views(monkeypatch, data):
+    """Views are made for several epochs at a time; every example meets its own, with its label."""
+    from augury.forecasting.training import members
+
+    fold = Fold(torch.arange(6), torch.arange(6, 9), 0, 2)
+    for at_once in (1, 2, 5):
+        monkeypatch.setattr(members, "_VIEWS", 6 * at_once)
+        calls = []
+        real = members._views
+
+        def watched(*args, calls=calls, real=real):
+            calls.append(args[3:5])
+            return real(*args)
+
+        monkeypatch.setattr(members, "_views", watched)
+        generator = torch.Generator().manual_seed(fold.start)
+        seen = []
+        for x, y in members.make_batches(
+            data, Schedule(4, batch=3), [rotation(40)], [fold], [], CPU
+        ):
+            assert x.shape == (3, 1, *data.shape)
+            assert y.shape == (3, 1)
+            seen.append((x, y))
+        monkeypatch.setattr(members, "_views", real)
+        assert len(seen) == 8
+        step = min(at_once, 4)
+        assert calls == [(epoch, step) for epoch in range(0, 4, step)]
+        for epoch in range(4):
+            order = torch.randperm(6, generator=generator)
+            views = real(data, [rotation(40)], [fold], epoch - epoch % step, step, CPU)
+            for part, (x, y) in zip(order.split(3), seen[2 * epoch : 2 * epoch + 2], strict=True):
+                wanted = views[epoch % step, 0, part, 0].float()
+                wanted = wanted / 255 if views.dtype == torch.uint8 else wanted
+                torch.testing.assert_close(x[:, 0], wanted)
+                assert torch.equal(y[:, 0], data.y[part])
+
+
+def test_views_of_many_examples_are_made_in_parts(monkeypatch, data):
+    from augury.forecasting.training import members
+
+    fold = Fold(torch.arange(20), torch.arange(20, 30), 0, 1)
+    whole = _views(data, [rotation(30), flips()], [fold], 2, 3, CPU)
+    assert whole.shape == (3, 1, 20, 2, *data.shape)
+    monkeypatch.setattr(members, "_VALUES", 3 * data.x[0].numel() * 7)
+    assert torch.equal(_views(data, [rotation(30), flips()], [fold], 2, 3, CPU), whole)
+
+
+def test_running_members_gives_each_its_own_examples(data):
+    net = Grouped("small", 3, data.shape, 10, seed=1).eval()
+    rows = [torch.arange(40), torch.arange(40, 80)]
+    first, second = run_members(net, data, rows, [2, 1])
+    assert first.shape == (40, 2, 10)
+    assert second.shape == (40, 1, 10)
+    x = [data.batch(r, CPU, torch.float32) for r in rows]
+    with torch.no_grad():
+        out = net(torch.stack([x[0], x[0], x[1]], 1))
+    torch.testing.assert_close(torch.cat([first, second], 1), out, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("inputs", [8, 3])
+def test_half_precision_moves_whole_words(inputs):
+    groups, outputs = 2, 4
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(2, 5, 6, groups * inputs, generator=generator)
+    weight = torch.randn(groups, 3, 3, inputs, outputs, generator=generator)
+    found = by_patches(x.bfloat16(), weight.bfloat16())
+    exact = by_patches(x.bfloat16().double(), weight.bfloat16().double())
+    assert found.dtype == torch.bfloat16
+    torch.testing.assert_close(found.double(), exact, atol=0.1, rtol=0.05)
+
+
+def test_the_truth_is_accuracy_and_cross_entropy_on_clean_examples(data):
+    train, test = data.subsample(64, 0), data.subsample(50, 1)
+    seen = []
+    found = train_together(
+        train, test, [identity(), flips()], architecture="lenet", seeds=3, epochs=2, batch=32,
+        device=CPU, progress=lambda *now: seen.append(now),
+    )  # fmt: skip
+    assert found.accuracy.shape == found.cross_entropy.shape == (2, 3)
+    assert seen == [(k, 4) for k in range(1, 5)]
+    whole = torch.arange(64)
+    fold = Fold(whole, whole[:0], 0, 1)
+    net = Grouped("lenet", 1, train.shape, 10, fold.start)
+    train_members(net, train, Schedule(2, 32, 0.002, 0.005), [flips()], [fold])
+    (out,) = run_members(net, test, [torch.arange(50)], [1])
+    right = (out[:, 0].argmax(1) == test.y).float().mean()
+    assert float(found.accuracy[1, 1]) == pytest.approx(float(right), abs=0.021)
+    entropy = float(F.cross_entropy(out[:, 0], test.y))
+    assert float(found.cross_entropy[1, 1]) == pytest.approx(entropy, abs=0.02)

@@ -1,0 +1,150 @@
+"""How much work is chosen, with a pace that is made up."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from augury._base.errors import AuguryError
+from augury.augmentations import flips, rotation
+from augury.data import as_dataset
+from augury.forecasting import effort
+from augury.forecasting.effort import LEVELS, choose_level, make_trial, measure_pace
+from augury.forecasting.plan import TrainingPlan
+
+CPU, GPU = torch.device("cpu"), torch.device("cuda")
+
+
+def images(count, side=8):
+    x = np.random.default_rng(0).integers(0, 255, (count, side, side), np.uint8)
+    return as_dataset(x, np.arange(count) % 2)
+
+
+def test_each_level_is_what_was_measured():
+    """Changed on purpose only: verdicts and docs speak of these amounts."""
+    assert [(level.examples, level.folds, level.share, level.replicas) for level in LEVELS] == [
+        (64, 1, 0.25, 2),
+        (64, 1, 0.5, 2),
+        (128, 1, 0.5, 2),
+        (128, 1, 1.0, 2),
+        (256, 1, 1.0, 2),
+        (500, 1, 1.0, 3),
+        (500, 2, 1.0, 3),
+        (1000, 2, 1.0, 3),
+        (2000, 1, 1.0, 3),
+        (4000, 1, 1.0, 3),
+        (4000, 4, 1.0, 3),
+    ]
+    assert [level.planned for level in LEVELS] == [False] * 8 + [True] * 3
+    assert (effort.DECIDES, effort.MEASURED, effort.CPU, effort.GPU) == (3, 4, 7, 9)
+
+
+def test_a_trial_of_enough_data():
+    trial = make_trial(TrainingPlan(epochs=20), images(3000), 6)
+    assert (trial.epochs, trial.examples, trial.folds, trial.replicas) == (20, 500, 2, 3)
+    assert (trial.network, trial.side) == ("small", 32)
+    assert make_trial(TrainingPlan(epochs=20), images(3000), 0).epochs == 5
+    assert make_trial(TrainingPlan(epochs=1), images(3000), 0).epochs == 1
+
+
+def test_what_data_lack_in_examples_folds_make_up():
+    """Two thirds of 300 are 200: 1000 × 2 would be ten folds, and four are the most."""
+    trial = make_trial(TrainingPlan(), images(300), 7)
+    assert (trial.examples, trial.folds) == (200, 4)
+    assert make_trial(TrainingPlan(), images(300), 5).folds == 2  # 500 / 200, rounded to even
+    assert make_trial(TrainingPlan(), images(300), 4).folds == 1
+    assert make_trial(TrainingPlan(), images(4), 7).examples == 2
+
+
+def test_the_planned_network_is_tried_from_level_eight():
+    data = images(6000)
+    assert make_trial(TrainingPlan(network="resnet"), data, 8).network == "resnet"
+    assert make_trial(TrainingPlan(network="resnet"), data, 7).network == "small"
+    assert make_trial(TrainingPlan(network="theirs"), data, 8).network == "small"
+    large = make_trial(TrainingPlan(), images(40, 48), 8)
+    assert (large.network, large.side) == ("cnn", 64)
+    assert make_trial(TrainingPlan(), images(40, 40), 8).side == 32
+
+
+def test_larger_images_take_three_times_as_much():
+    trial = make_trial(TrainingPlan(), images(6000, 41), 9)
+    assert (trial.examples, trial.folds, trial.side) == (4000 // 3, 1, 64)
+
+
+@pytest.mark.parametrize("level", [-1, 11])
+def test_unknown_levels_are_refused(level):
+    with pytest.raises(AuguryError, match=f"effort must be from 0 to 10, got {level}"):
+        make_trial(TrainingPlan(), images(10), level)
+
+
+def seconds(level, data, candidates=2, pace=1e-4):
+    return make_trial(TrainingPlan(), data, level).passes(candidates) * pace
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that stands still, one core, and a pace of 0.1 ms."""
+    monkeypatch.setattr(effort, "measure_pace", lambda *a: 1e-4)
+    monkeypatch.setattr(effort.time, "perf_counter", lambda: 100.0)
+    monkeypatch.setattr(effort.torch, "get_num_threads", lambda: 1)
+
+
+@pytest.mark.parametrize("level", [0, 3, 5, 6])
+def test_the_highest_level_that_fits_is_chosen(level, clock):
+    data, plan, candidates = images(3000), TrainingPlan(), [flips(), rotation(5)]
+    budget = seconds(level, data) / 0.85
+    for factor, chosen in ((1.001, level), (0.999, level - 1)):
+        given = (plan, data, candidates, CPU, factor * budget, 100.0)
+        if chosen >= 0:
+            assert choose_level(*given) == chosen
+        else:
+            with pytest.raises(AuguryError, match="too short for 2 candidates"):
+                choose_level(*given)
+
+
+def test_time_that_is_spent_counts(clock):
+    data, candidates = images(3000), [flips(), rotation(5)]
+    budget = (seconds(5, data) + 3.0) / 0.85
+    assert choose_level(TrainingPlan(), data, candidates, CPU, 1.001 * budget, 97.0) == 5
+    assert choose_level(TrainingPlan(), data, candidates, CPU, 0.999 * budget, 97.0) == 4
+
+
+def test_cores_share_the_work(clock, monkeypatch):
+    data, candidates = images(3000), [flips(), rotation(5)]
+    budget = seconds(5, data) / 2 / 0.85 * 1.001
+    assert choose_level(TrainingPlan(), data, candidates, CPU, budget, 100.0) < 5
+    monkeypatch.setattr(effort.torch, "get_num_threads", lambda: 2)
+    assert choose_level(TrainingPlan(), data, candidates, CPU, budget, 100.0) == 5
+
+
+def test_what_is_needed_is_said(clock):
+    data, candidates = images(3000), [flips(), rotation(5)]
+    needed = math.floor((seconds(0, data) + 2.0) / 0.85 + 0.5)
+    with pytest.raises(AuguryError, match=f"a budget of 0.1 s is too short .* least {needed} s"):
+        choose_level(TrainingPlan(), data, candidates, CPU, 0.1, 98.0)
+
+
+def test_without_a_budget_the_device_decides():
+    data = images(100)
+    assert choose_level(TrainingPlan(), data, [flips()], CPU, None, 0.0) == 7
+    assert choose_level(TrainingPlan(), data, [flips()], GPU, None, 0.0) == 9
+
+
+def test_a_pace_is_seconds_per_example(monkeypatch):
+    """With a clock that ticks once a call, 64 examples a step, and views of one candidate."""
+    ticks = iter(range(10**6))
+    monkeypatch.setattr(effort.time, "perf_counter", lambda: float(next(ticks)))
+    threads = torch.get_num_threads()
+    pace = measure_pace(images(600), [flips()], CPU, steps=12)
+    assert pace == pytest.approx(1 / 64 + 1 / 64)
+    assert measure_pace(images(600), [flips()] * 4, CPU) == pytest.approx(1 / 64 + 1 / 4 / 64)
+    assert torch.get_num_threads() == threads
+
+
+def test_the_pace_of_few_examples():
+    assert time.perf_counter() > 0
+    assert 0 < measure_pace(images(12), [flips()], CPU, steps=2) < 1

@@ -1,0 +1,254 @@
+"""Every part of a forecast, with numbers computed by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from scipy.stats import t
+
+from augury.forecasting import forecast as module
+from augury.forecasting.forecast import PLANNED, SMALL, Calibration, Forecast, expect
+from augury.forecasting.trial import HeldOut
+from augury.statistics.base import group_of
+from augury.statistics.jackknife import jackknife
+
+PLAIN = Calibration(slope=1.0, floor=0.02, share=0.25, noise=0.02, freedom=8)
+
+
+def logit(p):
+    return math.log(p / (1 - p))
+
+
+def logistic(v):
+    return 1 / (1 + math.exp(-v))
+
+
+def fold(rights, losses, start=0, size=100, replicas=(0.5, 0.5), half=()):
+    index = torch.arange(start, start + size)
+    right = torch.stack([(torch.arange(size) < round(r * size)).double() for r in rights], 1)
+    level = torch.tensor(losses, dtype=torch.float64).expand(size, -1).clone()
+    reals = [torch.tensor(v, dtype=torch.float64) for v in (replicas, half)]
+    return HeldOut(index, level, right, *reals)
+
+
+def make(*folds, classes=10, trained=100, planned=100, **options):
+    y = torch.arange(400) % classes
+    options.setdefault("calibration", PLAIN)
+    return Forecast(list(folds), y, classes, trained=trained, planned=planned, **options)
+
+
+def test_constants_are_those_that_were_fitted():
+    assert Calibration(slope=1.17, floor=0.012, share=0.13, noise=0.02, freedom=6.0) == PLANNED
+    assert Calibration(slope=0.91, floor=0.035, share=0.26, noise=0.02, freedom=6.0) == SMALL
+    assert (module._GROUPS, module._LEAST, module._FASTEST, module._UNEQUAL) == (20, 1e-3, 0.75, 4)
+
+
+def test_doublings():
+    one = fold([0.5, 0.5], [1.2, 1.2])
+    assert make(one, planned=400).doublings == 2
+    assert make(one, planned=50).doublings == 0
+    assert make(one, trained=0, planned=2).doublings == 1
+    assert make(one, trained=1, planned=0).doublings == 0
+
+
+@pytest.mark.parametrize(("doublings", "reach"), [(0, 0), (0.5, 0.5), (1, 1), (2, 1.5), (4, 2.5)])
+def test_doublings_past_the_first_count_half(doublings, reach):
+    planned = round(64 * 2**doublings)
+    found = make(fold([0.5, 0.5], [1.2, 1.2]), trained=64, planned=planned, rate=0.4)
+    tried = found.baseline.tried
+    exact = math.log2(planned / 64)
+    reach = reach if exact == doublings else min(exact, 1) + max(exact - 1, 0) / 2
+    assert found.baseline.expected == pytest.approx(1 - (1 - tried) * 2 ** (-0.4 * reach))
+
+
+def test_the_baseline_by_hand():
+    found = make(
+        fold([0.5, 0.5], [1.2, 1.2], replicas=(0.4, 0.6)),
+        fold([0.7, 0.5], [1.2, 1.2], 100, replicas=(0.5, 0.7)),
+    )
+    base = found.baseline
+    replicas = torch.tensor([0.4, 0.6, 0.5, 0.7], dtype=torch.float64)
+    assert base.error == pytest.approx(float(replicas.std()) / 2)
+    assert base.tried == pytest.approx(float(found.accuracy[:, 0].mean()))
+    assert base.chance == pytest.approx(0.1)
+    assert not base.balanced
+    single = make(fold([0.5, 0.5], [1.2, 1.2], replicas=(0.5,)))
+    assert single.baseline.error == 0
+    assert len(found) == 1
+
+
+def test_accuracy_is_the_mean_of_what_is_right_and_what_the_loss_is_worth():
+    found = make(fold([0.6, 0.5, 0.5], [1.0, 1.4, 9.0]))
+    learnt, above = 1 - 1.0 / math.log(10), (0.6 - 0.1) / 0.9
+    power = math.log(above) / math.log(learnt)
+    second = 0.1 + 0.9 * (1 - 1.4 / math.log(10)) ** power
+    worst = 0.1 + 0.9 * 1e-3**power  # worse than chance
+    by_hand = [0.6, (second + 0.5) / 2, (worst + 0.5) / 2]
+    assert found.accuracy[0].tolist() == pytest.approx(by_hand)
+
+
+def test_the_power_of_the_curve_is_two_at_most():
+    entropy, chance, power = make(fold([0.11, 0.5], [0.3, 1.2]))._curve
+    assert entropy == pytest.approx(math.log(10))
+    assert chance == pytest.approx(0.1)
+    assert power == 2.0
+
+
+def test_unequal_classes_from_four_times_on():
+    for count, balanced in ((80, True), (79, False)):
+        y = torch.tensor([0] * count + [1] * 20)
+        index = torch.arange(len(y))
+        found = HeldOut(index, torch.full((len(y), 2), 0.4).double(),
+                        torch.ones(len(y), 2).double(), torch.tensor([1.0]).double(),
+                        torch.tensor([]).double())  # fmt: skip
+        forecast = Forecast([found], y, 2, trained=9, planned=9, calibration=PLAIN)
+        assert forecast.balanced is balanced
+        (weights,) = forecast.weights
+        assert float(weights.sum()) == pytest.approx(1)
+        share = 0.5 if balanced else count / len(y)
+        assert float(weights[:count].sum()) == pytest.approx(share)
+    three = Forecast([found], y, 3, trained=9, planned=9, calibration=PLAIN)
+    assert not three.balanced  # a class without examples does not make them unequal
+
+
+def test_the_learning_rate_by_hand():
+    one = fold([0.5, 0.5], [1.2, 1.2], replicas=(0.6, 0.6), half=(0.5, 0.4))
+    assert make(one).rate == pytest.approx(math.log2(0.55 / 0.4))
+    rising = fold([0.5, 0.5], [1.2, 1.2], replicas=(0.4,), half=(0.5,))
+    assert make(rising).rate == 0
+    assert make(fold([0.5, 0.5], [1.2, 1.2])).rate == 0
+    perfect = fold([0.5, 0.5], [1.2, 1.2], replicas=(1.0,), half=(1.0,))
+    assert make(perfect).rate == 0
+
+
+def test_the_noise_of_runs_counts_folds_that_disagree():
+    folds = [fold([0.5, 0.6, 0.4], [1.2] * 3), fold([0.5, 0.5, 0.5], [1.2] * 3, 100)]
+    found = make(*folds)
+    links = found.accuracy.logit()
+    gaps = links[:, 1:] - links[:, :1]
+    gaps = gaps - gaps.mean(1, keepdim=True)
+    own = float((gaps - gaps.mean(0)).square().sum())
+    prior = (0.02 / math.sqrt(found.baseline.tried * (1 - found.baseline.tried))) ** 2
+    error, freedom = found._run_noise()
+    assert freedom == 4 + 2 + 1  # the prior, two pairs of replicas, two folds of two candidates
+    assert error == pytest.approx(math.sqrt((4 * prior + own) / 7 / 2 * 1.5))
+    assert found.run_spread() == pytest.approx(
+        100 * error * found.baseline.expected * (1 - found.baseline.expected)
+    )
+
+
+def test_one_candidate_in_two_folds_cannot_disagree():
+    found = make(fold([0.5, 0.6], [1.2] * 2), fold([0.5, 0.4], [1.2] * 2, 100))
+    assert found._run_noise()[1] == 4 + 2
+
+
+def test_the_noise_of_a_real_target():
+    y = torch.linspace(-1, 1, 100, dtype=torch.float64)
+    found = HeldOut(torch.arange(100), torch.full((100, 2), 0.1).double(),
+                    torch.zeros(100, 2).double(), torch.tensor([0.7, 0.5]).double(),
+                    torch.tensor([]).double())  # fmt: skip
+    forecast = Forecast([found], y, None, trained=50, planned=50, calibration=PLAIN)
+    error, freedom = forecast._run_noise()
+    assert freedom == 5
+    assert error == pytest.approx(math.sqrt((4 * 0.01**2 + 0.02) / 5 * 1.5))
+    assert forecast.judge(0).per_class == ()
+    assert forecast.baseline.expected == forecast.baseline.tried
+    assert forecast.rate == 0
+    assert not forecast.balanced
+
+
+def test_the_sample_error_is_a_jackknife_over_groups():
+    one = fold([0.5, 0.6], [1.2, 1.0])
+    found = make(one)
+    group = group_of(one.index, 20)
+    shifts = []
+    for g in range(20):
+        inside = group != g
+        part = HeldOut(
+            one.index[inside], one.losses[inside], one.right[inside], one.replicas, one.half
+        )
+        a, b = found._accuracy(part, torch.full((len(part.index),), 1 / len(part.index)).double())
+        shifts.append(logit(float(b)) - logit(float(a)))
+    by_hand = jackknife(0.0, torch.tensor(shifts, dtype=torch.float64)).error
+    assert found._sample_error(1) == pytest.approx(by_hand)
+    assert found.shift(0)[1] == pytest.approx(max(by_hand, found._run_noise()[0]))
+
+
+def test_log_odds_stop_half_an_example_from_the_ends():
+    found = make(fold([0.5, 0.5], [1.2, 1.2]))
+    links = found._links(torch.tensor([0.0, 0.5, 1.0], dtype=torch.float64))
+    assert links.tolist() == pytest.approx([logit(0.005), 0, logit(0.995)])
+
+
+def test_gains_of_classes_by_hand():
+    y = torch.tensor([0, 1] * 50)
+    right = torch.zeros(100, 2, dtype=torch.float64)
+    right[::2, 1] = (torch.arange(50) < 20).double()  # 40 % of class 0 are now right
+    right[1::2] = 1.0
+    found = HeldOut(torch.arange(100), torch.full((100, 2), 0.5).double(), right,
+                    torch.tensor([0.5, 0.5]).double(), torch.tensor([]).double())  # fmt: skip
+    forecast = Forecast([found], y, 3, trained=50, planned=50, calibration=PLAIN)
+    (gain, low, high), second, third = forecast.judge(0).per_class
+    tried = forecast.baseline.tried
+    run = 100 * forecast._run_noise()[0] * tried * (1 - tried)
+    own = 100 * math.sqrt(0.4 * 0.6 * 50 / 49 / 50)
+    assert gain == pytest.approx(40)
+    assert high - gain == pytest.approx(1.96 * math.hypot(own, run))
+    assert gain - low == pytest.approx(1.96 * math.hypot(own, run))
+    assert second[0] == 0
+    assert second[2] == pytest.approx(1.96 * run)
+    assert third == (0.0, -100.0, 100.0)  # nobody of the third class
+
+
+def test_a_judgement_by_hand():
+    folds = [fold([0.5, 0.6, 0.5], [1.2, 1.1, 1.2]), fold([0.5, 0.62, 0.5], [1.2, 1.1, 1.2], 100)]
+    found = make(*folds)
+    moved, error = found.shift(0)
+    links = found.accuracy.logit()
+    assert moved == pytest.approx(float((links[:, 1] - links[:, 0]).mean()))
+    gain, spread = expect(moved, error, 0.5, found.baseline.expected, True, PLAIN)
+    judged = found.judge(0)
+    assert judged.gain == pytest.approx(gain)
+    assert judged.score == pytest.approx(100 * found.baseline.expected + gain)
+    assert judged.high - gain == pytest.approx(t(8).ppf(0.975) * spread)
+    assert gain - judged.low == pytest.approx(t(8).ppf(0.975) * spread)
+    assert judged.probability == pytest.approx(t(8).cdf(gain / spread))
+    assert judged.clear is bool(moved > t(found._run_noise()[1]).ppf(0.975) * error)
+    other = found.judge(1)
+    assert other.gain == pytest.approx(0)
+    assert not other.clear
+    assert not math.isclose(found.shift(1)[0], moved)
+
+
+def test_expect_by_hand():
+    """At 0.6 in the trial and 0.8 in the plan: what half of the way would change counts too."""
+    gain, spread = expect(0.3, 0.05, 0.6, 0.8, True, Calibration(1.2, 0.02, 0.25))
+    after = logistic(logit(0.8) + 0.36)
+    assert gain == pytest.approx(100 * (after - 0.8))
+    halfway = 100 * (logistic(logit(0.7) + 0.36) - 0.7)
+    parts = (
+        1.2 * 100 * after * (1 - after) * 0.05,
+        0.02 * 100 * math.sqrt(0.8 * 0.2),
+        0.25 * gain,
+        gain - halfway,
+    )
+    assert spread == pytest.approx(math.hypot(*parts), rel=1e-4)
+
+
+def test_expect_of_a_real_target():
+    gain, spread = expect(0.1, 0.02, 0.4, 0.4, False, Calibration(0.5, 0.02, 0.25))
+    assert gain == pytest.approx(5.0)
+    assert spread == pytest.approx(math.hypot(0.5 * 100 * 0.02, 0.02 * 50, 0.25 * 5.0))
+    assert expect(3.0, 0.0, 0.4, 0.4, False, PLAIN)[0] == 100
+    assert expect(-3.0, 0.0, 0.4, 0.4, False, PLAIN)[0] == -100
+
+
+@pytest.mark.parametrize("expected", [0.0, 1e-7, 0.5, 1.0])
+@pytest.mark.parametrize("shift", [-100.0, 0.0, 100.0])
+def test_gains_stay_within_what_is_possible(expected, shift):
+    gain, spread = expect(shift, 0.1, expected, expected, True, PLAIN)
+    assert -100 * expected <= gain <= 100 * (1 - expected)
+    assert spread > 0
+    assert spread >= 0.02 * 100 * math.sqrt(max(expected * (1 - expected), 1e-4))

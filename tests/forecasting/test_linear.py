@@ -1,0 +1,75 @@
+"""The linear model that a trial's network must beat."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.model_selection import cross_val_predict
+
+from augury.data import as_dataset
+from augury.forecasting import linear
+from augury.forecasting.linear import linear_score
+
+
+def test_a_real_target_by_hand():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(90, 3))
+    y = x @ [1.0, -2.0, 0.5] + 0.7 * rng.normal(size=90)
+    data = as_dataset(x, y)
+    order = np.random.default_rng(5).permutation(90)
+    inputs, target = data.x.numpy()[order], data.y.numpy()[order]
+    found = cross_val_predict(RidgeCV(np.logspace(-3, 4, 15)), inputs, target, cv=3)
+    by_hand = 1 - np.mean((found - target) ** 2) / np.var(target)
+    assert linear_score(data, 5) == pytest.approx(by_hand, abs=1e-9)
+    assert 0.8 < by_hand < 0.98
+
+
+def test_a_class_by_hand():
+    rng = np.random.default_rng(1)
+    y = np.arange(90) % 3
+    x = rng.normal(size=(90, 4))
+    x[:, 0] += y
+    data = as_dataset(x, y)
+    order = np.random.default_rng(2).permutation(90)
+    inputs, target = data.x.numpy()[order], data.y.numpy()[order]
+    found = cross_val_predict(LogisticRegression(max_iter=500), inputs, target, cv=3)
+    assert linear_score(data, 2) == pytest.approx(np.mean(found == target))
+    assert linear_score(data, 2) < 0.99
+
+
+def test_negative_seeds_are_seeds():
+    x = np.random.default_rng(0).normal(size=(30, 2))
+    assert np.isfinite(linear_score(as_dataset(x, x[:, 0]), -3))
+
+
+def test_a_class_of_two_cannot_be_held_out_thrice():
+    x = np.random.default_rng(0).normal(size=(20, 2))
+    few = np.array([0] * 18 + [1] * 2)
+    assert linear_score(as_dataset(x, few), 0) == 0.0
+    three = np.array([0] * 17 + [1] * 3)
+    assert linear_score(as_dataset(x, three), 0) > 0.5
+
+
+def test_large_data_are_sampled(monkeypatch):
+    assert linear._MOST == 2000
+    monkeypatch.setattr(linear, "_MOST", 40)
+    sizes = []
+    real = linear.cross_val_predict
+
+    def watched(model, x, y, cv):
+        sizes.append((len(x), cv))
+        return real(model, x, y, cv=cv)
+
+    monkeypatch.setattr(linear, "cross_val_predict", watched)
+    x = np.random.default_rng(0).normal(size=(90, 2))
+    linear_score(as_dataset(x, x[:, 0]), 0)
+    linear_score(as_dataset(x, (x[:, 0] > 0).astype(int)), 0)
+    assert sizes == [(40, 3), (40, 3)]
+
+
+def test_a_constant_target_does_not_divide_by_zero():
+    x = np.random.default_rng(0).normal(size=(30, 2))
+    y = np.full(30, 2.5)
+    y[0] += 1e-9
+    assert np.isfinite(linear_score(as_dataset(x, y, task="regression"), 0))

@@ -1,0 +1,48 @@
+"""The planned training."""
+
+from __future__ import annotations
+
+import pytest
+from refusal import refused
+
+from augury.forecasting.plan import EPOCHS, TrainingPlan
+
+
+def test_defaults():
+    plan = TrainingPlan()
+    assert (plan.epochs, plan.examples, plan.side, plan.network) == (40, None, None, "cnn")
+    assert (plan.pretrained, plan.tune, EPOCHS) == (False, "all", 40)
+
+
+@pytest.mark.parametrize(("name", "least"), [("epochs", 1), ("examples", 2), ("side", 4)])
+def test_numbers_are_whole_and_large_enough(name, least):
+    assert getattr(TrainingPlan(**{name: least}), name) == least
+    for value in (least - 1, 2.5, True, "7"):
+        refused(f"{name} must be a whole number of {least} or more, got", TrainingPlan,
+                **{name: value})  # fmt: skip
+
+
+def test_epochs_cannot_be_left_open_and_the_rest_can():
+    refused("epochs must be", TrainingPlan, epochs=None)
+    TrainingPlan(examples=None, side=None)
+    refused("tune must be all, block or head, got 'neck'", TrainingPlan, tune="neck")
+    for tune in ("all", "block", "head"):
+        assert TrainingPlan(tune=tune).tune == tune
+
+
+def test_what_was_assumed_is_said():
+    plan = TrainingPlan(epochs=7)
+    found = plan.describe(plan, 500, (3, 24, 32))
+    assert (found["epochs"], found["examples"], found["side"]) == (7, 500, 32)
+    assert found["assumed"] == ["examples", "side", "network"]
+    given = TrainingPlan(examples=90, side=16, network="resnet")
+    found = given.describe(given, 500, (3, 24, 32))
+    assert (found["examples"], found["side"]) == (90, 16)
+    assert found["assumed"] == ["epochs"]
+
+
+def test_tables_and_series_have_no_side():
+    for shape in ((9,), (2, 50)):
+        found = TrainingPlan().describe(TrainingPlan(), 10, shape)
+        assert found["side"] is None
+        assert found["assumed"] == ["epochs", "examples", "network"]

@@ -1,0 +1,179 @@
+"""Closed forms: what is streamed, counted and judged, with numbers computed by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import t
+
+from augury.augmentations import flips, identity, rotation
+from augury.data import as_dataset
+from augury.features import Flatten
+from augury.forecasting.scores import (
+    SCORES,
+    AlignmentScore,
+    CentredAlignmentScore,
+    KernelRidgeScore,
+    RidgeScore,
+    Setting,
+)
+from augury.forecasting.scores import base as module
+from augury.forecasting.scores.base import ClosedForm
+from augury.statistics.base import Estimate, group_of
+
+CPU = torch.device("cpu")
+REPLICATES = torch.tensor([0.3, 0.5, 0.4, 0.6], dtype=torch.float64)
+
+
+def images(count=30):
+    x = np.random.default_rng(0).integers(0, 255, (count, 6, 6), np.uint8)
+    return as_dataset(x, np.arange(count) % 3)
+
+
+def setting(data=None, **options):
+    data = data or images()
+    return Setting(data, Flatten(), options.pop("n_views", 4), 1, CPU, **options)
+
+
+class Made(ClosedForm):
+    """A score with made-up estimates."""
+
+    name = "made"
+    found: dict
+
+    def evaluate(self, augmentation):
+        self.tick(repr(augmentation))
+        return self.found[augmentation]
+
+
+def judged(value, replicates, base=0.5, base_replicates=REPLICATES, chance=-math.inf):
+    none = torch.zeros(2)
+    score = Made(setting())
+    score.found = {
+        identity(): Estimate(base, base_replicates, none, chance),
+        flips(): Estimate(value, replicates, none + torch.tensor([0.1, -0.2])),
+    }
+    return score.judge_all([flips()])
+
+
+def test_gain_interval_and_probability_by_hand():
+    moves = torch.tensor([0.1, 0.14, 0.12, 0.08], dtype=torch.float64)
+    found = judged(0.6, REPLICATES + moves)
+    (row,) = found.candidates
+    error = math.sqrt(3 / 4 * float((moves - moves.mean()).square().sum()))
+    assert row.score == 0.6
+    assert row.gain == pytest.approx(0.1)
+    assert row.high - row.gain == pytest.approx(t(3).ppf(0.975) * error)
+    assert row.gain - row.low == pytest.approx(t(3).ppf(0.975) * error)
+    assert row.probability == pytest.approx(t(3).cdf(0.1 / error))
+    assert [gain for gain, *_ in row.per_class] == pytest.approx([0.1, -0.2])
+    assert row.per_class[0][1:] == (-math.inf, math.inf)
+    assert found.matters == pytest.approx(0.01 * 0.5)
+    own = math.sqrt(3 / 4 * float((REPLICATES - REPLICATES.mean()).square().sum()))
+    assert found.baseline.high - 0.5 == pytest.approx(t(3).ppf(0.975) * own)
+    assert (found.baseline.score, found.baseline.gain, found.baseline.probability) == (0.5, 0, 0.5)
+
+
+def test_an_interval_with_zero_is_not_clear():
+    close = torch.tensor([0.1, 0.11, 0.1, 0.09], dtype=torch.float64)
+    wide = torch.tensor([0.5, -0.3, 0.4, -0.2], dtype=torch.float64)
+    assert judged(0.6, REPLICATES + close).candidates[0].clear
+    assert judged(0.4, REPLICATES - close).candidates[0].clear
+    assert not judged(0.6, REPLICATES + wide).candidates[0].clear
+
+
+def test_equal_replicates_are_certain():
+    (row,) = judged(0.6, REPLICATES + 0.1).candidates
+    assert row.probability == pytest.approx(1)
+
+
+def test_a_baseline_must_beat_chance_by_three_errors():
+    own = math.sqrt(3 / 4 * float((REPLICATES - REPLICATES.mean()).square().sum()))
+    for factor, decides in ((3.01, True), (2.99, False)):
+        found = judged(0.6, REPLICATES, chance=0.5 - factor * own)
+        assert found.decides is decides
+        assert found.sure
+        assert len(found.warnings) == (not decides)
+
+
+def test_what_matters_is_a_share_of_a_negative_score_too():
+    assert judged(-1.9, REPLICATES, base=-2.0).matters == pytest.approx(0.02)
+
+
+def test_progress_is_counted():
+    seen = []
+    score = Made(setting(batch_size=10), lambda *now: seen.append(now))
+    score.found = dict.fromkeys((identity(), flips()), Estimate(1.0, REPLICATES, torch.zeros(0)))
+    score.judge_all([flips()])
+    assert seen == [(1, 6, "identity"), (2, 6, "flips")]  # 3 batches of 2 augmentations
+    score.expect(1)
+    for _ in range(6):
+        score.tick("more")
+    assert [now[:2] for now in seen[2:]] == [(3, 7), (4, 7), (5, 7), (6, 7), (7, 7), (8, 8)]
+
+
+def test_batches_hold_so_many_views():
+    assert setting(images(30), batch_size=8).batches == 4
+    assert setting(images(30), batch_size=10).batches == 3
+    assert setting(images(30), n_views=8)._batch == 4096 // 8
+    assert setting(images(30), n_views=1000)._batch == 16
+    assert module._ROWS == {"cpu": 4096, "cuda": 32768}
+
+
+def test_orbits_stream_every_example_once_group_by_group():
+    chosen = setting(images(30), batch_size=7)
+    parts = list(chosen.orbits(flips(), 4))
+    index = torch.cat([part for _, part in parts])
+    assert sorted(index.tolist()) == list(range(30))
+    groups = group_of(index, 4)
+    assert groups.tolist() == sorted(groups.tolist())
+    assert [len(part) for _, part in parts] == [7, 7, 7, 7, 2]
+    orbit, part = parts[0]
+    x = chosen.data.batch(part, CPU, torch.float32)
+    torch.testing.assert_close(orbit.features[0], x.flatten(1))
+
+
+def test_a_seed_decides_the_views_and_the_batch_size_does_not():
+    def means(seed, batch):
+        chosen = Setting(images(30), Flatten(), 3, seed, CPU, batch_size=batch)
+        parts = list(chosen.orbits(rotation(40) >> rotation(3), 4))
+        order = torch.cat([part for _, part in parts]).argsort()
+        return torch.cat([orbit.mean for orbit, _ in parts])[order]
+
+    torch.testing.assert_close(means(0, 7), means(0, 30))
+    assert not torch.allclose(means(0, 30), means(1, 30))
+
+
+@pytest.mark.parametrize("score", [AlignmentScore, CentredAlignmentScore, RidgeScore,
+                                   KernelRidgeScore])  # fmt: skip
+def test_ticks_are_as_announced(score):
+    seen = []
+    found = score(setting(batch_size=10), lambda *now: seen.append(now)).judge_all([flips()])
+    assert seen[-1][:2] == (seen[-1][1], seen[-1][1])
+    assert len(seen) == seen[-1][1]
+    assert len(found.candidates) == 1
+    assert seen[0][2] == "identity"
+    assert seen[-1][2] == "flips"
+
+
+def test_names_groups_and_defaults():
+    assert list(SCORES) == ["trial", "alignment", "centred-alignment", "ridge", "kernel-ridge"]
+    assert (AlignmentScore.centred, CentredAlignmentScore.centred) == (False, True)
+    assert AlignmentScore.groups == RidgeScore.groups == KernelRidgeScore.groups == 20
+    assert RidgeScore.folds == KernelRidgeScore.folds == 5
+    assert KernelRidgeScore.ratios == (1e-3, 1e-2, 0.1, 1.0)
+    assert "no forecast" in AlignmentScore(setting()).trust()
+    assert RidgeScore(setting()).trust() == ""
+    assert RidgeScore(setting()).effort() == {}
+    assert RidgeScore(setting()).describe() == Flatten().describe()
+
+
+def test_kernel_ridge_says_how_many_examples_it_took(monkeypatch):
+    monkeypatch.setattr("augury.forecasting.scores.kernel_ridge._MOST", 12)
+    score = KernelRidgeScore(setting(images(30)))
+    assert len(score.setting.data) == 12
+    assert score.describe().endswith("; 12 of 30 examples")
+    assert KernelRidgeScore(setting(images(12))).describe() == Flatten().describe()

@@ -1,0 +1,143 @@
+"""What a policy can be, spec by spec."""
+
+from __future__ import annotations
+
+import pytest
+
+from augury.augmentations import Mixture, identity, parse
+from augury.forecasting.policy import space
+from augury.forecasting.policy.space import (
+    Space,
+    best_of_families,
+    build,
+    complexity,
+    families_of,
+    parts_of,
+    without,
+)
+
+TWO = ["rotation(15)", "flips"]
+NINE = [*TWO, "noise(0.1)", "invert", "shear(10)", "cutout(0.25)", "translation(0.1)",
+        "brightness(0.25)", "contrast(0.35)"]  # fmt: skip
+
+
+def specs(policies):
+    return [repr(policy) for policy in policies]
+
+
+def test_two_that_help_make_all_of_these():
+    assert specs(build([parse(s) for s in TWO])) == [
+        "rotation(15)",
+        "flips",
+        "rotation(15) | flips",
+        "(rotation(15) | flips) ** 2",
+        "(identity | rotation(15)) >> (identity | flips)",
+        "rotation(15) >> (identity | flips)",
+        "rotation(15) >> trivial_augment(1)",
+        "rotation(15) >> (identity | trivial_augment(1))",
+    ]
+
+
+def test_one_that_helps_is_tried_alone_and_before_trivial_augment():
+    assert specs(build([parse("flips")])) == [
+        "flips",
+        "flips >> trivial_augment(1)",
+        "flips >> (identity | trivial_augment(1))",
+    ]
+
+
+def test_more_make_larger_mixtures():
+    helping = [parse(s) for s in NINE]
+    built = build(helping)
+    sizes = sorted({len(p.parts) for p in built if isinstance(p, Mixture)})
+    assert sizes == [2, 3, 4, 6, 8, 9]
+    assert specs([p for p in built if isinstance(p, Mixture)])[-1] == " | ".join(NINE)
+    assert len([p for p in build(helping[:8]) if isinstance(p, Mixture)]) == 5
+    assert "chain(rotation(15):0.6, flips:0.4, noise(0.1):0.4)" in specs(built)
+    assert not [p for p in specs(build(helping[:2])) if p.startswith("chain")]
+    assert specs(built)[:3] == NINE[:3]
+    halves = "(identity | rotation(15)) >> (identity | flips) >> (identity | noise(0.1))"
+    assert f"{halves} >> (identity | invert)" in specs(built)
+    assert not [p for p in specs(built) if p.startswith(f"{halves} >> (identity | invert) >>")]
+    some = "rotation(15) >> (0.5*identity | 0.25*flips | 0.25*noise(0.1))"
+    assert parse(some).parts[1].probabilities.tolist() in [
+        p.parts[1].probabilities.tolist()
+        for p in built
+        if repr(p).startswith("rotation(15) >> (") and len(getattr(p.parts[1], "parts", ())) == 3
+    ]
+    assert "rotation(15) >> (identity | flips | noise(0.1))" in specs(built)
+
+
+def test_the_best_of_a_family_must_gain_more_than_the_least():
+    singles = [parse(s) for s in ("rotation(5)", "rotation(30)", "flips", "noise(0.1) >> flips")]
+    assert best_of_families(singles, [2.0, 2.0, 0.2, 3.0], 0.2) == [singles[3], singles[0]]
+    assert best_of_families(singles, [-1.0, -2.0, 0.3, 0.1], 0.2) == [singles[2]]
+    with pytest.raises(ValueError, match="zip"):
+        best_of_families(singles, [1.0], 0.0)
+
+
+def test_parts_of_powers_and_chains():
+    assert specs(parts_of(parse("(flips | invert) ** 2"))) == ["flips", "invert"]
+    assert specs(parts_of(parse("chain(flips:0.6, invert:0.4)"))) == ["flips", "invert"]
+    assert parts_of(identity()) == ()
+    nested = parse("(rotation(15) >> flips) | (identity | invert)")
+    assert specs(parts_of(nested)) == ["rotation(15)", "flips", "invert"]
+
+
+def test_one_part_is_left_out_everywhere():
+    flips = parse("flips")
+    assert repr(without(parse("(flips | invert) ** 2"), flips)) == "(identity | invert) ** 2"
+    assert repr(without(parse("flips >> invert"), flips)) == "invert"
+    assert repr(without(parse("flips >> flips"), flips)) == "identity"
+    assert repr(without(parse("flips >> invert >> noise(0.1)"), flips)) == "invert >> noise(0.1)"
+    chain = without(parse("chain(flips:0.6, invert:0.4)"), flips)
+    assert repr(chain) == "chain(identity:0.6, invert:0.4)"
+    weighted = parse("0.7*flips | 0.3*invert")
+    assert repr(without(weighted, flips)) == "0.7*identity | 0.3*invert"
+    assert without(parse("invert"), flips) == parse("invert")
+
+
+def test_families_of():
+    assert families_of(parse("flips >> (identity | noise(0.1))")) == {"flips", "noise"}
+    assert families_of(parse("noise(0.1)")) == {"noise"}
+    assert families_of(identity()) == {"identity"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "operations", "parts"),
+    [
+        ("identity", 0, 0),
+        ("flips", 1, 1),
+        ("flips >> noise(0.1)", 2, 2),
+        ("flips | noise(0.1)", 1, 2),
+        ("0.75*identity | 0.25*flips", 0.25, 1),
+        ("(flips >> noise(0.1)) ** 3", 6, 2),
+        ("chain(flips:0.6, noise(0.1):0.4)", 1.0, 2),
+        ("trivial_augment(2)", 2, 1),
+        ("rand_augment(2,9)", 2, 1),
+    ],
+)
+def test_complexity_is_operations_and_a_tenth_for_each_part(spec, operations, parts):
+    assert complexity(parse(spec)) == pytest.approx(operations + 0.1 * parts)
+
+
+def test_a_space_with_nothing_fixed_changes_nothing():
+    free = Space.of([], [])
+    assert free == Space()
+    assert free.complete(identity()) == identity()
+    assert free.complete(parse("flips")) == parse("flips")
+    assert free.allows(parse("trivial_augment"))
+    assert free.allows(parse("flips"))
+    names = {type(a).__name__ for a in free.singles("image", (3, 32, 32))}
+    assert not names & {"trivial_augment", "rand_augment"}
+    assert specs(free.rivals((3, 32, 32))) == [repr(parse(s)) for s in space.RIVALS]
+
+
+def test_a_forbidden_family_takes_the_recipes_with_it():
+    chosen = Space.of(["flips", "noise(0.1)"], ["rotation"])
+    assert chosen.never == frozenset({"rotation"})
+    assert repr(chosen.complete(parse("invert"))) == "flips >> noise(0.1) >> invert"
+    assert not chosen.allows(parse("rand_augment(2,9)"))
+    assert not chosen.allows(parse("flips >> rotation(15)"))
+    assert chosen.allows(parse("flips"))
+    assert Space.of([], ["flips"]).never == {"horizontal_flip", "vertical_flip", "flips"}

@@ -1,0 +1,197 @@
+"""Trials, part by part, without training."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import minimize_scalar
+
+from augury._base.errors import AuguryError
+from augury.augmentations import flips, identity, rotation
+from augury.data import as_dataset
+from augury.forecasting import trial as module
+from augury.forecasting.trial import Trial, make_fold, run_folds, shrink, stratified_order, ticks
+
+CPU, GPU = torch.device("cpu"), torch.device("cuda")
+
+
+def table(count=40, classes=2):
+    x = np.random.default_rng(0).normal(size=(count, 3))
+    return as_dataset(x, np.arange(count) % classes)
+
+
+def test_defaults():
+    trial = Trial(5)
+    assert (trial.examples, trial.folds, trial.network, trial.replicas) == (1000, 2, "small", 3)
+    assert (trial.held, trial.side, trial.batch) == (2500, 32, 64)
+
+
+def test_passes_count_candidates_replicas_and_half_of_them_again():
+    assert Trial(10, examples=100, folds=2, replicas=3).passes(5) == 10 * 100 * 2 * (5 + 3 + 1.5)
+
+
+def test_ticks():
+    trial = Trial(10, folds=2, replicas=3)
+    assert ticks(trial, 5, CPU) == 2 * (5 + 6)
+    assert ticks(trial, 5, GPU) == 2
+    assert ticks(trial, 5, GPU, own=True) == 2 * (5 + 6)
+
+
+def test_an_order_has_each_class_in_proportion_everywhere():
+    data = as_dataset(np.random.default_rng(0).normal(size=(60, 3)), [0] * 40 + [1] * 20)
+    order = stratified_order(data, 3)
+    assert sorted(order.tolist()) == list(range(60))
+    for start in range(0, 60, 15):
+        assert int((data.y[order[start : start + 15]] == 1).sum()) in (4, 5, 6)
+    assert torch.equal(order, stratified_order(data, 3))
+    assert not torch.equal(order, stratified_order(data, 4))
+    zeros = [order[data.y[order] == 0].tolist() for order in (order, stratified_order(data, 4))]
+    assert zeros[0] != zeros[1]  # not only how classes are interleaved
+
+
+def test_folds_take_the_next_examples_of_one_order():
+    data, trial = table(40), Trial(1, examples=10, folds=3)
+    order = stratified_order(data, 7).tolist()
+    for number in range(3):
+        fold = make_fold(data, trial, 7, number)
+        rolled = order[10 * number :] + order[: 10 * number]
+        assert fold.train.tolist() == rolled[:10]
+        assert fold.held.tolist() == rolled[10:]
+        assert (fold.seed, fold.number) == (7, number)
+
+
+def test_folds_of_few_examples_overlap():
+    data, trial = table(40), Trial(1, examples=24, folds=2, held=5)
+    order = stratified_order(data, 0).tolist()
+    fold = make_fold(data, trial, 0, 1)
+    assert fold.train.tolist() == (order[20:] + order[:20])[:24]
+    assert len(fold.held) == 5
+    assert len(make_fold(data, Trial(1, examples=40), 0, 0).train) == 30  # three quarters at most
+    assert len(make_fold(table(20), Trial(1, examples=10, folds=2), 0, 1).train) == 10
+
+
+@pytest.mark.parametrize(("count", "fine"), [(3, False), (4, False), (5, True), (8, True)])
+def test_so_few_cannot_be_split(count, fine):
+    data = as_dataset(np.random.default_rng(0).normal(size=(count, 3)), np.arange(count) / 7)
+    if fine:
+        assert len(make_fold(data, Trial(1), 0, 0).held) == 2
+        return
+    with pytest.raises(AuguryError, match=f"at least 5 examples, and there are {count}"):
+        make_fold(data, Trial(1), 0, 0)
+
+
+def test_images_are_shrunk_by_their_longer_side():
+    x = np.zeros((3, 40, 20, 3), np.uint8)
+    x[1] = 200
+    x[2, :20] = 255
+    small, (fitted,) = shrink(as_dataset(x, [0, 0, 1, 1][:3], task="regression"), [rotation(5)], 16)
+    assert small.shape == (3, 16, 8)
+    assert small.x.dtype == torch.uint8
+    assert small.x[0].max() == 0
+    assert small.x[1].unique().tolist() == [200]
+    assert int(small.x[2, 0, 0, 0]) == 255
+    assert fitted == rotation(5)
+    thin = as_dataset(np.zeros((3, 64, 4, 3), np.uint8), [0.0, 1.5, 2.5])
+    assert shrink(thin, [], 16)[0].shape == (3, 16, 4)  # no side below four
+
+
+def test_tables_are_not_shrunk():
+    data = table(10)
+    assert shrink(data, [identity()], 2) == (data, [identity()])
+
+
+class Fake:
+    """Returns made-up outputs instead of training."""
+
+    calls: list
+
+    def __init__(self, network, data, schedule, device, tick):
+        self.data, self.schedule = data, schedule
+        Fake.calls = getattr(Fake, "calls", [])
+        Fake.calls.append(self)
+        self.asked = []
+
+    def run(self, candidates, folds, clean):
+        self.asked.append((list(candidates), folds, clean))
+        classes = 2 if self.data.classes else 1
+
+        def out(fold, columns, number):
+            generator = torch.Generator().manual_seed(number)
+            return torch.randn(len(fold.held), columns, classes, generator=generator)
+
+        tried = [out(f, len(candidates), f.number) for f in folds] if candidates else []
+        return tried, [out(f, 1, f.number + len(f.train)) for f in clean]
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    Fake.calls = []
+    monkeypatch.setattr(module, "OneByOne", Fake)
+    return Fake
+
+
+def log_loss(out, y):
+    """The least log-loss over temperatures, found by a scalar search."""
+
+    def at(log_scale):
+        return torch.nn.functional.cross_entropy(math.exp(log_scale) * out, y).item()
+
+    found = minimize_scalar(at, bounds=(-8, 5), method="bounded", options={"xatol": 1e-6})
+    return found.fun
+
+
+def test_what_a_fold_showed_by_hand(fake):
+    data, trial = table(40), Trial(6, examples=10, folds=2, replicas=2, batch=5)
+    found = run_folds(data, [flips(), identity()], trial, [0, 1], seed=7, device=CPU)
+    runner = fake.calls[0]
+    assert (runner.schedule.epochs, runner.schedule.batch, runner.schedule.rate) == (6, 5, 0.01)
+    (_, folds, clean), (none, no_folds, fewer) = runner.asked
+    assert [f.number for f in folds] == [0, 1]
+    assert [f.number for f in clean] == [100, 200, 101, 201]
+    assert none == no_folds == []
+    assert [len(f.train) for f in fewer] == [5] * 4
+    assert [f.train.tolist() for f in fewer] == [f.train[:5].tolist() for f in clean]
+    for k, one in enumerate(found):
+        y = data.y[folds[k].held]
+        assert torch.equal(one.index, folds[k].held)
+        plain = [torch.randn(30, 1, 2, generator=torch.Generator().manual_seed(n + 10))[:, 0]
+                 for n in (100 + k, 200 + k)]  # fmt: skip
+        tried = torch.randn(30, 2, 2, generator=torch.Generator().manual_seed(k))
+        rights = [(out.argmax(1) == y).double() for out in plain]
+        assert one.replicas.tolist() == pytest.approx([float(r.mean()) for r in rights])
+        assert torch.equal(one.right[:, 0], (rights[0] + rights[1]) / 2)
+        assert torch.equal(one.right[:, 2], (tried[:, 1].argmax(1) == y).double())
+        losses = [log_loss(out, y) for out in plain]
+        assert float(one.losses[:, 0].mean()) == pytest.approx(sum(losses) / 2, abs=1e-3)
+        assert float(one.losses[:, 1].mean()) == pytest.approx(log_loss(tried[:, 0], y), abs=1e-3)
+        halves = [torch.randn(30, 1, 2, generator=torch.Generator().manual_seed(n + 5))[:, 0]
+                  for n in (100 + k, 200 + k)]  # fmt: skip
+        by_hand = [float((out.argmax(1) == y).double().mean()) for out in halves]
+        assert one.half.tolist() == pytest.approx(by_hand)
+        assert one.losses.dtype == one.right.dtype == one.replicas.dtype == torch.float64
+
+
+def test_no_curve_and_no_candidates(fake):
+    data, trial = table(40), Trial(6, examples=10, folds=1, replicas=2)
+    (one,) = run_folds(data, [], trial, [0], seed=7, device=CPU, curve=False)
+    assert len(fake.calls[0].asked) == 1
+    assert one.losses.shape == (30, 1)
+    assert len(one.half) == 0
+    tiny = Trial(6, examples=3, folds=1, replicas=1)
+    run_folds(data, [], tiny, [0], seed=7, device=CPU)
+    assert len(fake.calls[1].asked[1][2][0].train) == 2  # two at least
+
+
+def test_a_real_target_is_judged_by_squared_errors(fake):
+    x = np.random.default_rng(0).normal(size=(40, 3))
+    data, trial = as_dataset(x, x[:, 0]), Trial(6, examples=10, folds=1, replicas=1)
+    (one,) = run_folds(data, [flips()], trial, [0], seed=7, device=CPU)
+    y = data.y[one.index]
+    plain = torch.randn(30, 1, 1, generator=torch.Generator().manual_seed(110))[:, 0, 0]
+    errors = (plain - y).square()
+    torch.testing.assert_close(one.losses[:, 0], errors.double())
+    assert float(one.right.abs().sum()) == 0
+    assert one.replicas.tolist() == pytest.approx([float(1 - errors.mean() / y.var())], rel=1e-5)

@@ -1,0 +1,156 @@
+"""What the trial's score makes of a trial, with made-up trials."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from augury.augmentations import flips, identity
+from augury.data import as_dataset
+from augury.forecasting.forecast import PLANNED, SMALL, Forecast
+from augury.forecasting.plan import TrainingPlan
+from augury.forecasting.scores import Setting
+from augury.forecasting.scores import trial as module
+from augury.forecasting.scores.trial import TrialScore
+from augury.forecasting.trial import HeldOut
+
+CPU = torch.device("cpu")
+SIZE = 400
+THREE = "a network of three layers"
+
+
+def images(classes=10, count=600, side=8):
+    x = np.random.default_rng(0).integers(0, 255, (count, side, side), np.uint8)
+    return as_dataset(x, np.arange(count) % classes)
+
+
+def fold(right, replicas):
+    """A fold whose first column is right in a share of the examples, the second a little more."""
+    index = torch.arange(SIZE)
+    columns = torch.stack([(index < r * SIZE).double() for r in (right, right + 0.05)], 1)
+    losses = torch.full((SIZE, 2), 1.5 if right > 0.2 else 2.31, dtype=torch.float64)
+    return HeldOut(index, losses, columns, torch.tensor(replicas).double(), torch.tensor([]))
+
+
+def judge(monkeypatch, data, right=0.6, replicas=(0.59, 0.61), effort=4, **setting):
+    asked = {}
+
+    def run_folds(data, fitted, trial, numbers, **options):
+        asked.update(options, data=data, fitted=fitted, trial=trial, numbers=list(numbers))
+        for _ in range(3):
+            options["tick"]("flips")
+        return [fold(right, replicas) for _ in numbers]
+
+    monkeypatch.setattr(module, "run_folds", run_folds)
+    seen = []
+    score = TrialScore(
+        Setting(data, None, 8, 3, CPU, effort=effort, **setting), lambda *now: seen.append(now)
+    )
+    return score.judge_all([flips()]), score, asked, seen
+
+
+def test_the_result_is_the_forecast(monkeypatch):
+    data = images()
+    found, score, asked, seen = judge(monkeypatch, data, plan=TrainingPlan(epochs=12))
+    trial = asked["trial"]
+    assert (trial.epochs, trial.examples, trial.folds, asked["numbers"]) == (12, 256, 1, [0])
+    assert (asked["seed"], asked["device"], asked["fitted"]) == (3, CPU, [flips()])
+    forecast = Forecast(
+        [fold(0.6, (0.59, 0.61))], data.y, 10, trained=256, planned=600, calibration=SMALL
+    )
+    assert found.candidates == [forecast.judge(0)]
+    base = forecast.baseline
+    assert found.baseline.score == pytest.approx(100 * base.expected)
+    assert found.baseline.high - found.baseline.score == pytest.approx(196 * base.error)
+    assert found.baseline.score - found.baseline.low == pytest.approx(196 * base.error)
+    assert (found.baseline.gain, found.baseline.probability) == (0.0, 0.5)
+    assert (found.matters, found.decides, found.sure, found.warnings) == (0.2, True, True, ())
+    assert seen == [(1, 5, "flips"), (2, 5, "flips"), (3, 5, "flips")]  # 1 + 2 × 2 to do
+    assert score.effort()["level"] == 4
+    assert score.effort()["epochs"] == 12
+    assert (
+        score.describe()
+        == "a network of three layers trained for 12 epochs on 256 examples, 1 time"
+    )
+
+
+def test_the_planned_examples_are_those_of_the_plan(monkeypatch):
+    data = images()
+    plan = TrainingPlan(examples=256)
+    found = judge(monkeypatch, data, plan=plan)[0]
+    forecast = Forecast(
+        [fold(0.6, (0.59, 0.61))], data.y, 10, trained=256, planned=256, calibration=SMALL
+    )
+    assert found.baseline.score == pytest.approx(100 * forecast.baseline.expected)
+
+
+def test_the_planned_network_has_its_own_calibration(monkeypatch):
+    data = images(count=1200)
+    found, score, asked, _ = judge(monkeypatch, data, effort=8)
+    assert asked["trial"].network == "cnn"
+    folds = [fold(0.6, (0.59, 0.61))] * asked["trial"].folds
+    forecast = Forecast(
+        folds, data.y, 10, trained=asked["trial"].examples, planned=1200, calibration=PLANNED
+    )
+    assert found.candidates == [forecast.judge(0)]
+    assert "the planned network (cnn)" in score.describe()
+    assert score.describe().endswith(f"{asked['trial'].folds} times")
+
+
+@pytest.mark.parametrize(("effort", "decides", "sure"), [(2, False, False), (3, True, False)])
+def test_short_trials_say_less(monkeypatch, effort, decides, sure):
+    found = judge(monkeypatch, images(), effort=effort)[0]
+    assert (found.decides, found.sure) == (decides, sure)
+    assert ["too short to tell" in warning for warning in found.warnings] == [True] * (not decides)
+
+
+@pytest.mark.parametrize(
+    ("right", "replicas", "learnt"),
+    [
+        (0.13, (0.13, 0.13), True),
+        (0.11, (0.11, 0.11), False),  # within three half points of chance
+        (0.3, (0.1, 0.5), False),  # within three standard errors
+        (0.9, (0.85, 0.95), True),
+    ],
+)
+def test_chance_must_be_beaten(monkeypatch, right, replicas, learnt):
+    found = judge(monkeypatch, images(), right=right, replicas=replicas)[0]
+    assert found.decides is learnt
+    assert ["learnt nothing beyond" in warning for warning in found.warnings] == [True] * (
+        not learnt
+    )
+
+
+def test_tables_are_compared_with_a_linear_model(monkeypatch):
+    data = as_dataset(np.random.default_rng(0).normal(size=(600, 3)), np.arange(600) % 10)
+    for simple, warned in ((0.66, True), (0.60, False)):
+        monkeypatch.setattr(module, "linear_score", lambda data, seed, s=simple: s)
+        tried = judge(monkeypatch, data)[0]
+        assert not tried.decides  # tables were not among what was checked
+        assert any("a linear model is better" in w for w in tried.warnings) is warned
+    assert "(66 against 6" in "".join(_warnings(monkeypatch, data, 0.66))
+
+
+def _warnings(monkeypatch, data, simple):
+    monkeypatch.setattr(module, "linear_score", lambda data, seed: simple)
+    return judge(monkeypatch, data)[0].warnings
+
+
+def test_trust_is_for_labelled_images(monkeypatch):
+    score = judge(monkeypatch, images())[1]
+    assert "Forecasts were compared with real training" in score.trust()
+    data = as_dataset(np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) / 7)
+    other = TrialScore(Setting(data, None, 8, 0, CPU))
+    assert "other data" in other.trust()
+    assert (
+        other.describe()
+        == "a network of three layers trained for 40 epochs on 1,000 examples, 2 times"
+    )
+
+
+def test_large_images_are_shrunk_before(monkeypatch):
+    _, _, asked, _ = judge(monkeypatch, images(side=40))
+    assert asked["data"].shape == (1, 32, 32)
+    assert asked["fitted"] == [flips()]
+    assert identity() not in asked["fitted"]

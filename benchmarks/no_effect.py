@@ -128,13 +128,12 @@ CASES: dict[str, Callable[[Kind, np.random.Generator], Drawn]] = {
 def run(case: str, score: str, seed: int) -> dict[str, Any]:
     """Rank once; return how often each verdict was given."""
     started = time.perf_counter()
-    x, y, candidates = CASES[case](np.random.default_rng(seed))
-    work: Any = (
-        {"effort": EFFORT} if score == "trial" else {"feature_map": FourierFeatures(FEATURES)}
-    )
-    found = augury.rank(
-        x, y, candidates, kind="image", score=score, epochs=EPOCHS, seed=seed, device="cpu", **work
-    )
+    kind = kind_of(score)
+    x, y, candidates = CASES[case](kind, np.random.default_rng(seed))
+    trained = score in ("trial", "boosting")
+    work: Any = {"effort": EFFORT} if trained else {"feature_map": FourierFeatures(FEATURES)}
+    work |= {"kind": kind.name, "epochs": EPOCHS, "seed": seed, "device": "cpu"}
+    found = augury.rank(x, y, candidates, score=score, **work)
     said = [row.verdict for row in found.rows]
     return {
         "case": case,

@@ -110,3 +110,13 @@ def test_nothing_learnt_gives_no_verdict():
     found = augury.rank(rng.normal(size=(120, 3)), rng.integers(0, 2, 120), FEW, effort=0)
     assert "learnt nothing" in found.warnings[0]
     assert {row.verdict for row in found.rows} == {"can't tell"}
+
+
+def test_the_page_and_the_terminal_speak_of_boosting(wine, run, tmp_path):
+    found = augury.rank(wine, augmentations=["column_noise(0.2)"], effort=0)
+    assert "The gains are for training on 130 examples with gradient boosting." in found.to_html()
+    frame = pd.DataFrame(wine.x.numpy(), columns=list("abcdef")).assign(y=wine.y.numpy())
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    code, out, _ = run("rank", "t.csv", "--label", "y", "-a", "column_noise(0.2)", "--effort", "0")
+    assert code == 0
+    assert "for 130 examples with boosting" in out

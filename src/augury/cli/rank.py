@@ -238,7 +238,8 @@ def show(result: Ranking) -> None:
 
 def describe_plan(plan: dict[str, Any]) -> str:
     """Return the planned training in a line, with what was assumed."""
-    line = f"for {plan['epochs']} epochs on {plan['examples']:,} examples"
+    epochs = f"{plan['epochs']} epochs on " if plan["epochs"] else ""
+    line = f"for {epochs}{plan['examples']:,} examples"
     if plan["side"]:
         line += f" of {plan['side']} pixels"
     line += f" with {'a pretrained ' if plan['pretrained'] else ''}{plan['network']}"

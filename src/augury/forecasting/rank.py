@@ -223,7 +223,7 @@ def rank(
         seconds=round(time.perf_counter() - started, 3),
         command=command,
         trust=scorer.trust(),
-        plan=planned.describe(given, data.total, data.shape),
+        plan=scorer.plan(planned.describe(given, data.total, data.shape)),
         effort=scorer.effort(),
         warnings=judged.warnings,
         gallery=make_gallery(data, candidates, seed),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 72  # pixels of the longer side on the screen
 _PIXELS = 6e6  # of all pictures of a page together: some megabytes
-_WIDTH, _HEIGHT, _POINTS = 132, 56, 132
+_WIDTH, _HEIGHT, _POINTS = 116, 56, 116
 _SOUND_WIDTH, _SOUND_HEIGHT, _COLUMNS = 168, 84, 120
 _COLOURS = matplotlib.colormaps["magma"](np.arange(256), bytes=True)[:, :3]
 

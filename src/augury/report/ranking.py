@@ -21,7 +21,13 @@ if TYPE_CHECKING:
     from augury.results.ranking import Gallery, Ranking, Row
 
 
-_NETWORKS = {"cnn": "a small CNN", "resnet": "a small ResNet", "lenet": "a LeNet"}
+_NETWORKS = {
+    "cnn": "a small CNN",
+    "resnet": "a small ResNet",
+    "lenet": "a LeNet",
+    "fcn": "a fully convolutional network",
+    "boosting": "gradient boosting",
+}
 
 
 def to_html(ranking: Ranking) -> str:
@@ -163,8 +169,8 @@ def no_classes(ranking: Ranking) -> str:
 def plan_words(plan: dict[str, Any]) -> str:
     """Return the training that the forecast is for, in a sentence; empty where none is known."""
     parts = []
-    if "epochs" in plan:
-        parts.append(count(plan["epochs"], "epoch"))
+    if plan.get("epochs"):
+        parts.append(f"for {count(plan['epochs'], 'epoch')}")
     if "examples" in plan:
         parts.append(f"on {count(plan['examples'], 'example')}")
     if plan.get("side"):
@@ -174,7 +180,7 @@ def plan_words(plan: dict[str, Any]) -> str:
     if not parts:
         return ""
     assumed = plan.get("assumed") or ()
-    text = f"The gains are for training for {' '.join(parts)}"
+    text = f"The gains are for training {' '.join(parts)}"
     return text + (f" ({listed(list(assumed), 9)} assumed)." if assumed else ".")
 
 

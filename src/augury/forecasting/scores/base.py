@@ -133,6 +133,10 @@ class Score(ABC):
         """Return how far the score can be relied on for this data; empty where not known."""
         return ""
 
+    def plan(self, planned: dict[str, Any]) -> dict[str, Any]:
+        """Return the planned training in plain values, as far as the score is about it."""
+        return planned
+
     def effort(self) -> dict[str, Any]:
         """Return the work that was done, in plain values; empty for a closed form."""
         return {}

@@ -133,6 +133,9 @@ class BoostingScore(Score):
             f"every row held out {self.repeats} times"
         )
 
+    def plan(self, planned: dict[str, Any]) -> dict[str, Any]:
+        return {**planned, "epochs": None, "network": self.name, "assumed": []}
+
     def effort(self) -> dict[str, Any]:
         return {"folds": _FOLDS, "repeats": self.repeats, "copies": self.copies}
 

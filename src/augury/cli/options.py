@@ -32,7 +32,7 @@ Kind = Annotated[
     typer.Option(help="Kind of data, if the shape of the array is ambiguous."),
 ]
 Task = Annotated[
-    Literal["classification", "regression"] | None,
+    Literal["classification", "regression", "multi-label"] | None,
     typer.Option(help="What to predict, if integer labels are ambiguous: classes or numbers."),
 ]
 Group = Annotated[

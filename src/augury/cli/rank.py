@@ -30,6 +30,14 @@ _STYLE = {
 }
 
 
+UNITS = {
+    "classification": "% accuracy",
+    "regression": "% of the variance explained",
+    "multi-label": "% mean average precision",
+}
+"""What a score in points is of, for each task."""
+
+
 def rank(
     data: options.Data,
     augmentation: options.Candidates = None,
@@ -226,7 +234,7 @@ def show(result: Ranking) -> None:
     say(table)
     unit = result.score
     if trial:
-        unit = "% accuracy" if data["classes"] else "% of the variance explained"
+        unit = UNITS[data["task"]]
     say(
         f"{result.baseline.score:.{digits}f} {unit} without augmentation; {result.features}; "
         f"{result.seconds:.1f} s",

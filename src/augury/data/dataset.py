@@ -41,6 +41,8 @@ class Dataset:
         never on both sides of a split. None where all are independent.
     missing
         ``(N, d)``: for a table, which values were missing and have been filled in; None if none.
+    tags
+        The names of the labels of a multi-label target, where `y` is ``(N, labels)`` of 0 and 1.
     """
 
     x: Tensor
@@ -52,6 +54,7 @@ class Dataset:
     available: int = 0
     groups: Tensor | None = None
     missing: Tensor | None = None
+    tags: tuple[str, ...] | None = None
 
     @property
     def total(self) -> int:
@@ -75,6 +78,18 @@ class Dataset:
         """The shape of one example."""
         return tuple(self.x.shape[1:])
 
+    @property
+    def task(self) -> str:
+        """``"classification"``, ``"regression"`` or ``"multi-label"``."""
+        if self.tags is not None:
+            return "multi-label"
+        return "regression" if self.classes is None else "classification"
+
+    @property
+    def outputs(self) -> int:
+        """How many numbers a network gives for an example."""
+        return len(self.classes or self.tags or (None,))
+
     def __len__(self) -> int:
         return len(self.x)
 
@@ -82,6 +97,8 @@ class Dataset:
         """Return the labels as people write them: the classes' names, or the real target."""
         if self.classes is not None:
             return np.array(self.classes)[self.y.numpy()]
+        if self.tags is not None:
+            return self.y.numpy()
         return self.y.numpy() + (0.0 if self.preparation is None else self.preparation.centre)
 
     def batch(self, index: Tensor, device: torch.device, dtype: torch.dtype) -> Tensor:
@@ -92,6 +109,8 @@ class Dataset:
 
     def targets(self) -> Tensor:
         """Return the labels as a matrix Y with K_Y = YYᵀ: one-hot classes, or the real target."""
+        if self.tags is not None:
+            return self.y - self.y.mean(0)
         if self.classes is None:
             return self.y.to(torch.float64).reshape(len(self), -1)
         return torch.nn.functional.one_hot(self.y, len(self.classes)).to(torch.float64)
@@ -133,7 +152,7 @@ class Dataset:
 
     def _take(self, index: Tensor, note: str, available: int) -> Dataset:
         y, preparation = self.y[index], self.preparation
-        if self.classes is None:
+        if self.task == "regression":
             mean = y.mean()
             y = y - mean
             if preparation is not None:

@@ -32,11 +32,12 @@ def describe(data: Dataset, *, seen: int | None = None) -> dict[str, Any]:
     return {
         "name": data.name,
         "kind": data.kind,
-        "task": "regression" if data.classes is None else "classification",
+        "task": data.task,
         "examples": len(data),
         "shape": list(data.shape),
         **({} if data.rate is None else {"rate": data.rate}),
         "classes": None if data.classes is None else list(data.classes),
+        "tags": None if data.tags is None else list(data.tags),
         "counts": None if data.classes is None else _counts(data),
         "notes": list(data.notes),
         "warnings": [list(warning) for warning in _warnings(data, seen)],

@@ -11,8 +11,9 @@ import numpy as np
 from augury._base.errors import AuguryError
 from augury._base.text import flat, listed
 from augury.data.layout import to_array
+from augury.data.tags import are_tags, check_tags
 
-TASKS = ("classification", "regression")
+TASKS = ("classification", "regression", "multi-label")
 _MOST_FLOAT_CLASSES = 100
 _LARGEST = 1e150  # squares of larger numbers may overflow
 
@@ -27,10 +28,13 @@ class Labels:
         ``(N,)`` class numbers (int64), or real targets (float64), not yet centred.
     classes
         The classes' names, or None for a real target.
+    tags
+        The labels' names of a multi-label target, where `y` is ``(N, labels)``; else None.
     """
 
     y: np.ndarray
     classes: tuple[str, ...] | None
+    tags: tuple[str, ...] | None = None
 
     @property
     def count(self) -> int | None:
@@ -40,6 +44,9 @@ class Labels:
     def take(self, rows: np.ndarray) -> Labels:
         """Return the labels of some examples; classes without any of them are left out."""
         y = self.y[rows]
+        if self.tags is not None:
+            check_tags(y, self.tags)
+            return Labels(y, None, self.tags)
         if self.classes is None:
             _check_spread(y)
             return Labels(y, None)
@@ -57,7 +64,8 @@ def encode(
 
     Whole numbers, words and truth values are classes, numbered by their sorted order; so are
     floats that are all whole, with at most 100 distinct values and at most one for every two
-    examples. Other floats are a real target.
+    examples. Other floats are a real target. A table of 0 and 1 is multi-label, unless every row
+    has exactly one 1.
 
     Parameters
     ----------
@@ -69,15 +77,25 @@ def encode(
         Names for class numbers 0, 1, … or, where `y` holds words, the order of the classes.
         Classes without an example are left out.
     task
-        ``"classification"`` or ``"regression"``, where the labels alone leave it open.
+        ``"classification"``, ``"regression"`` or ``"multi-label"``, where the labels alone leave it
+        open.
     """
     if task not in (None, *TASKS):
         raise AuguryError(f"task must be one of {', '.join(TASKS)}, not {task!r}")
-    values = _values(y)
+    given = to_array(y, "labels")
+    tagged = are_tags(given, task)
+    if task == "multi-label" and not tagged:
+        raise AuguryError(
+            "multi-label targets are a table of 0 and 1 with a column for each label, not of "
+            f"shape {given.shape}"
+        )
+    values = given if tagged else _values(given)
     if len(values) != n:
         raise AuguryError(
             f"{len(values):,} labels for {n:,} examples; expected one label for each example"
         )
+    if tagged:
+        return Labels(values.astype(np.float64), None, check_tags(values, classes))
     if task == "regression":
         if values.dtype.kind == "U":
             raise AuguryError(

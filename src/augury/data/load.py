@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from augury._base.errors import AuguryError
-from augury._base.text import flat
+from augury._base.text import flat, listed
 from augury.data.clips import check_clip
 from augury.data.dataset import Dataset
 from augury.data.gaps import fill_gaps
@@ -60,7 +60,8 @@ def load(
     kind
         ``"image"``, ``"sound"``, ``"series"`` or ``"vector"``, where the shape leaves a doubt.
     task
-        ``"classification"`` or ``"regression"``; by default whole numbers and words are classes.
+        ``"classification"``, ``"regression"`` or ``"multi-label"``; by default whole numbers and
+        words are classes, and a table of 0 and 1 holds labels.
     max_examples
         Keep at most this many, each class in proportion; other images are not even opened.
     seed
@@ -139,7 +140,8 @@ def as_dataset(
     kind
         ``"image"``, ``"sound"``, ``"series"`` or ``"vector"``, where the shape leaves a doubt.
     task
-        ``"classification"`` or ``"regression"``; by default whole numbers and words are classes.
+        ``"classification"``, ``"regression"`` or ``"multi-label"``; by default whole numbers and
+        words are classes, and a table of 0 and 1 holds labels.
     classes
         Names of the classes 0, 1, …
     size
@@ -217,7 +219,9 @@ def prepare(source: Source, request: Request, *, name: str, kind: str | None = N
     fitted = Preparation.fit(x, low, high, labels, rate)
     fitted = replace(fitted, columns=source.columns, label=source.label)
     notes = [*source.notes, *notes, *fitted.notes()]
-    if labels.classes is None:
+    if labels.tags is not None:
+        notes.append(f"each example has any of {len(labels.tags)} labels: {listed(labels.tags)}")
+    elif labels.classes is None:
         notes.append(f"the target is real-valued, with mean {fitted.centre:g}")
     notes += left_out
     y = to_tensor(labels.y if labels.classes is not None else labels.y - fitted.centre)
@@ -228,7 +232,10 @@ def prepare(source: Source, request: Request, *, name: str, kind: str | None = N
         notes.append(f"examples belong to {count:,} groups, none of which is ever split")
     found = to_tensor(fitted.apply(x))
     gone = None if missing is None else to_tensor(missing)
-    return Dataset(found, y, labels.classes, name, tuple(notes), fitted, total, numbered, gone)
+    return Dataset(
+        found, y, labels.classes, name, tuple(notes), fitted, total, numbered, gone,
+        labels.tags,
+    )  # fmt: skip
 
 
 def _kind(source: Source, request: Request, kind: str | None) -> tuple[str | None, int | None]:

@@ -93,7 +93,7 @@ class Preparation:
             {4: "image", 3: "series" if rate is None else "sound", 2: "vector"}[x.ndim],
             tuple(x.shape[1:]),
             labels.classes,
-            0.0 if labels.classes is not None else float(labels.y.mean()),
+            0.0 if labels.classes is not None or labels.tags else float(labels.y.mean()),
             rate=rate,
         )
         if x.ndim < 4:

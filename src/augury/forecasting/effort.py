@@ -174,7 +174,7 @@ def measure_pace(
     size = min(64 * 4, len(data) // 2)
     data, candidates = shrink(data.subsample(4 * size, 0), candidates, side)
     fold = make_fold(data, Trial(epochs=1, examples=size, folds=1), 0, 0)
-    outputs = 1 if data.classes is None else len(data.classes)
+    outputs = data.outputs
     threads = torch.get_num_threads()
     schedule = Schedule(max(2, steps * batch // max(batch, size)), batch, rate=RATES[network])
 

@@ -14,6 +14,7 @@ from augury.forecasting.trial import HeldOut
 from augury.forecasting.verdicts import CLEAR
 from augury.statistics.base import group_of
 from augury.statistics.jackknife import jackknife
+from augury.statistics.precision import average_precision
 
 _GROUPS = 20
 _LEAST = 1e-3  # share of what can be learnt that counts as having learnt something
@@ -133,9 +134,11 @@ class Forecast:
         self.folds, self.y, self.classes = list(folds), y, classes
         self.calibration = calibration
         self.doublings = max(0.0, math.log2(max(planned, 1) / max(trained, 1)))
-        counts = torch.bincount(y, minlength=classes) if classes else torch.ones(1)
+        self.tagged = y.dim() == 2  # then accuracies are average precisions
+        one = bool(classes) and not self.tagged
+        counts = torch.bincount(y, minlength=classes) if one else torch.ones(1)
         present = counts[counts > 0]
-        self.balanced = bool(classes) and float(present.max()) >= _UNEQUAL * float(present.min())
+        self.balanced = one and float(present.max()) >= _UNEQUAL * float(present.min())
         self.weights = [self._weigh(fold.index) for fold in self.folds]
         self._curve = self._fit_curve()
         self.accuracy = torch.stack(
@@ -195,18 +198,27 @@ class Forecast:
         """Return chance's log-loss, its accuracy, and the power p of a = u^p."""
         if not self.classes:
             return float(self.y.double().var().clamp_min(1e-12)), 0.0, 1.0
-        shares = torch.zeros(self.classes, dtype=torch.float64)
         loss = right = 0.0
         for fold, weights in zip(self.folds, self.weights, strict=True):
-            shares.index_add_(0, self.y[fold.index], weights / len(self.folds))
             loss += float(weights @ fold.losses[:, 0]) / len(self.folds)
             right += float(weights @ fold.right[:, 0]) / len(self.folds)
-        shares = shares[shares > 0]
-        entropy = max(float(-(shares * shares.log()).sum()), 1e-9)
-        chance = float(shares.max())
+        entropy, chance = self._without_learning()
         learnt = _within(1 - loss / entropy)
         above = _within((right - chance) / max(1 - chance, 1e-9))
         return entropy, chance, min(2.0, math.log(above) / math.log(learnt))
+
+    def _without_learning(self) -> tuple[float, float]:
+        """Return the log-loss and the accuracy of what knows how frequent labels are, no more."""
+        if self.tagged:
+            shares = self.y.double().mean(0)
+            entropy = torch.special.entr(shares) + torch.special.entr(1 - shares)
+            always = average_precision(shares.expand_as(self.y), self.y)
+            return max(float(entropy.mean()), 1e-9), float(always.mean())
+        shares = torch.zeros(self.classes or 0, dtype=torch.float64)
+        for fold, weights in zip(self.folds, self.weights, strict=True):
+            shares.index_add_(0, self.y[fold.index], weights / len(self.folds))
+        shares = shares[shares > 0]
+        return max(float(-(shares * shares.log()).sum()), 1e-9), float(shares.max())
 
     def _accuracy(self, fold: HeldOut, weights: Tensor) -> Tensor:
         """Return each column's accuracy on these examples: ``(1 + candidates,)``."""
@@ -285,7 +297,7 @@ class Forecast:
 
     def _per_class(self, k: int) -> tuple[tuple[float, float, float], ...]:
         """Return the change of accuracy of each class in the trial, in points, with intervals."""
-        if not self.classes:
+        if not self.classes or self.tagged:
             return ()
         index = torch.cat([fold.index for fold in self.folds])
         change = torch.cat([fold.right[:, k] - fold.right[:, 0] for fold in self.folds])

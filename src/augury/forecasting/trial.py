@@ -24,6 +24,7 @@ from augury.forecasting.training.grouped import RATES
 from augury.forecasting.training.members import Fold, Schedule, member_loss
 from augury.forecasting.training.own import OwnNetwork
 from augury.forecasting.training.runners import OneByOne, OwnRunner, Runner, Together
+from augury.statistics.precision import average_precision
 from augury.statistics.temperature import calibrated_log_loss
 
 _REPLICA = 100  # replicas of fold k have numbers k + 100, k + 200, …
@@ -219,6 +220,9 @@ def _judge(out: Tensor, y: Tensor, classes: bool) -> tuple[Tensor, Tensor]:
     Log-losses are taken after one temperature for each member has been fitted, so that it is not
     confidence that is judged but what is known.
     """
+    if y.dim() == 2:
+        every = y.unsqueeze(1).expand(-1, out.shape[1], -1)
+        return member_loss(out, every, classes), average_precision(out, every)
     if not classes:
         losses = member_loss(out, y.unsqueeze(1).expand(-1, out.shape[1]), classes)
         return losses, losses.new_zeros(losses.shape)
@@ -226,7 +230,7 @@ def _judge(out: Tensor, y: Tensor, classes: bool) -> tuple[Tensor, Tensor]:
 
 
 def _scores(losses: Tensor, right: Tensor, classes: bool, y: Tensor) -> Tensor:
-    """Return each member's accuracy, or its share of the variance explained."""
-    if classes:
+    """Return each member's accuracy, average precision or share of the variance explained."""
+    if classes or y.dim() == 2:
         return right.mean(0)
     return 1 - losses.mean(0) / y.var().clamp_min(1e-12)

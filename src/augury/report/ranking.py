@@ -161,6 +161,8 @@ def no_classes(ranking: Ranking) -> str:
     """Return why there are no gains by class; empty where there are some."""
     if any(row.per_class for row in ranking.rows):
         return ""
+    if ranking.dataset.get("tags") is not None:
+        return "Examples have several labels, so there are no classes to look at one by one."
     if ranking.dataset.get("classes") is None:
         return "The target is a real value, so there are no classes to look at one by one."
     return "No gains by class came with this ranking."

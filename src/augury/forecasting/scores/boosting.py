@@ -70,7 +70,7 @@ class BoostingScore(Score):
             ],
             candidates,
         )
-        classes = None if data.classes is None else len(data.classes)
+        classes = None if data.task == "regression" else data.outputs
         forecast = Forecast(
             folds, data.y, classes, trained=trial.examples, planned=data.total, rate=0.0,
             calibration=CALIBRATION,
@@ -157,14 +157,18 @@ def fit_trees(
     if candidate is not None:
         views = candidate.bound(table).views(x, copies, Rng(seed, rows))
         x = torch.cat([x, views.flatten(0, 1)])
-        y = y.repeat(copies + 1)
+        y = torch.cat([y] * (copies + 1))
     times = 1 if candidate is None else copies + 1
-    kind: Any = HistGradientBoostingClassifier  # whose stubs take no False for early_stopping
-    if data.classes is None:
-        kind = HistGradientBoostingRegressor
     leaf = max(1, min(_LEAF, len(rows) // 10)) * times
-    model = kind(min_samples_leaf=leaf, early_stopping=False, random_state=seed & 0x7FFF_FFFF)
-    return model.fit(trees_take(x, table), y.numpy())
+    options: dict[str, Any] = {
+        "min_samples_leaf": leaf, "early_stopping": False, "random_state": seed & 0x7FFF_FFFF
+    }  # fmt: skip
+    taken = trees_take(x, table)
+    if data.task == "regression":
+        return HistGradientBoostingRegressor(**options).fit(taken, y.numpy())
+    if data.tags is None:
+        return HistGradientBoostingClassifier(**options).fit(taken, y.numpy())
+    return [HistGradientBoostingClassifier(**options).fit(taken, tag) for tag in y.T.numpy()]
 
 
 def trees_take(x: Tensor, table: Table) -> np.ndarray:
@@ -173,9 +177,14 @@ def trees_take(x: Tensor, table: Table) -> np.ndarray:
 
 
 def _predict(model: Any, x: np.ndarray, data: Dataset) -> Tensor:
-    """Return log-probabilities ``(m, C)``, of all classes, or predictions ``(m, 1)``."""
-    if data.classes is None:
+    """Return log-probabilities of all classes, log-odds of labels, or predictions ``(m, 1)``."""
+    if data.task == "regression":
         return torch.from_numpy(model.predict(x)).unsqueeze(1)
-    out = torch.full((len(x), len(data.classes)), 1e-6, dtype=torch.float64)
+    if data.tags is not None:
+        odds = [torch.from_numpy(tag.predict_proba(x)) for tag in model]
+        has = [p[:, -1] if p.shape[1] == 2 else p[:, 0] * float(t.classes_[0])
+               for p, t in zip(odds, model, strict=True)]  # fmt: skip
+        return torch.stack(has, 1).clamp(1e-6, 1 - 1e-6).logit()
+    out = torch.full((len(x), len(data.classes or ())), 1e-6, dtype=torch.float64)
     out[:, torch.from_numpy(model.classes_)] = torch.from_numpy(model.predict_proba(x))
     return out.clamp_min(1e-6).log()

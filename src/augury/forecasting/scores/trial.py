@@ -64,7 +64,7 @@ class TrialScore(Score):
             data, fitted, trial, range(trial.folds),
             seed=setting.seed, device=setting.device, tick=self.tick, own=own,
         )  # fmt: skip
-        classes = None if data.classes is None else len(data.classes)
+        classes = None if data.task == "regression" else data.outputs
         planned = setting.plan.examples or data.total
         forecast = Forecast(
             folds, data.y, classes, trained=trial.examples, planned=planned,
@@ -123,7 +123,7 @@ class TrialScore(Score):
                 "the network without augmentation learnt nothing beyond the most frequent class, "
                 "so nothing follows about augmentations"
             )
-        if setting.data.kind == "vector":
+        if setting.data.kind == "vector" and setting.data.tags is None:
             simple = linear_score(setting.data, setting.seed)
             if simple > base.tried + 0.02:
                 found.append(

@@ -90,7 +90,12 @@ def train_members(
 
 
 def member_loss(out: Tensor, y: Tensor, classes: bool) -> Tensor:
-    """Return the loss of ``(b, members, C)`` against ``(b, members)``, each member's own."""
+    """Return the loss of ``(b, members, C)`` against ``(b, members)``, each member's own.
+
+    Multi-label targets are ``(b, members, C)``.
+    """
+    if y.dim() == 3:
+        return F.binary_cross_entropy_with_logits(out, y.to(out), reduction="none").mean(-1)
     if not classes:
         return (out.squeeze(-1) - y).square()
     return F.cross_entropy(out.flatten(0, 1), y.flatten(), reduction="none").view(y.shape)
@@ -167,7 +172,7 @@ def make_batches(
                 plain = zip(originals, part[len(folds) :], strict=True)
                 members.append(_floats(torch.stack([x[rows] for x, rows in plain], 1)))
             x = members[0] if len(members) == 1 else torch.cat(members, 1)
-            y = target[each, part].T.repeat_interleave(copies, 1)
+            y = target[each, part].transpose(0, 1).repeat_interleave(copies, 1)
             yield x, y
 
 

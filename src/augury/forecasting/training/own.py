@@ -66,7 +66,7 @@ class OwnNetwork:
             raise AuguryError(
                 f"the network cannot take inputs of shape {data.shape}: {cause(error)}"
             ) from error
-        wanted = 1 if data.classes is None else len(data.classes)
+        wanted = data.outputs
         if not isinstance(out, Tensor) or out.shape != (len(x), wanted):
             came = tuple(out.shape[1:]) if isinstance(out, Tensor) else type(out).__name__
             target = "one number" if data.classes is None else f"{wanted} classes"

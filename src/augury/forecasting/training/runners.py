@@ -38,8 +38,8 @@ class Runner(ABC):
         """Return outputs ``(held, candidates, C)`` of each fold, ``(held, 1, C)`` of each clean."""
 
     def start(self, fold: Fold) -> Grouped:
-        outputs = 1 if self.data.classes is None else len(self.data.classes)
-        return Grouped(self.network, 1, front_end(self.data).shape, outputs, fold.start)
+        shape = front_end(self.data).shape
+        return Grouped(self.network, 1, shape, self.data.outputs, fold.start)
 
 
 class Together(Runner):

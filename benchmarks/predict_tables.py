@@ -1,7 +1,7 @@
 """Does augmentation help on tables, and is that foreseen? Boosted trees and a small network.
 
     python benchmarks/predict_tables.py run [TABLES.npz] [--names A,B] [--splits 5] [--out DIR]
-    python benchmarks/predict_tables.py page [--results DIR] [--out docs/tables.md]
+    python benchmarks/predict_tables.py page [--results DIR] [--out docs/prediction_tables.md]
     python benchmarks/predict_tables.py --quick
 
 Each table is split into halves several times. On the training half alone candidates are forecast;
@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import torch
 from _result import environment
+from scipy.stats import spearmanr
 from sklearn import datasets
 
 from augury._base.devices import resolve_device
@@ -156,6 +157,77 @@ def run(options: argparse.Namespace) -> None:
             print(name, f"{time.perf_counter() - started:.0f} s", flush=True)
 
 
+def read(folder: Path) -> list[dict[str, Any]]:
+    """Read all tables."""
+    return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+
+
+def gains(cell: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Return what each candidate really gained boosting, ``(splits,)``."""
+    splits = cell["splits"]
+    return {spec: np.array([split["real"][spec] for split in splits]) for spec in splits[0]["real"]}
+
+
+def said_to_help(cell: dict[str, Any], least: str = "probably helps") -> list[str]:
+    """Return the candidates that were said to help, once for each split."""
+    words = ("helps",) if least == "helps" else ("helps", "probably helps")
+    return [s for split in cell["splits"] for s, v in split["verdict"].items() if v in words]
+
+
+def _mean(values: np.ndarray) -> str:
+    error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+    return f"{values.mean():+.1f} ± {error:.1f}"
+
+
+def page(folder: Path) -> str:
+    """Return the page of the docs."""
+    cells = read(folder)
+    lines = ["| table | rows | columns | plain | best | worst | ρ | said | hurt |",
+             "| --- |" + " --- |" * 8]  # fmt: skip
+    nets = ["| table | plain | best | worst |", "| --- | --- | --- | --- |"]
+    sure = wrong = all_said = all_wrong = 0
+    both = network_gains = 0
+    for cell in cells:
+        real = gains(cell)
+        mean = {spec: float(values.mean()) for spec, values in real.items()}
+        best, worst = max(mean, key=mean.__getitem__), min(mean, key=mean.__getitem__)
+        rho = np.mean([
+            spearmanr(list(split["forecast"].values()), list(split["real"].values()))[0]
+            for split in cell["splits"]
+        ])  # fmt: skip
+        said = said_to_help(cell)
+        hurt = [spec for spec in said if mean[spec] < -0.5]
+        certain = said_to_help(cell, "helps")
+        sure, all_said = sure + len(certain), all_said + len(said)
+        wrong += sum(mean[spec] < -0.5 for spec in certain)
+        all_wrong += len(hurt)
+        plain = np.mean([split["plain"] for split in cell["splits"]])
+        lines.append(
+            f"| {cell['name']} | {cell['rows']:,} | {cell['columns']} | {plain:.1f} | `{best}` "
+            f"{_mean(real[best])} | `{worst}` {_mean(real[worst])} | {rho:.2f} | {len(said)} | "
+            f"{len(hurt)} |"
+        )
+        if "networks" in cell:
+            own = {s: np.array(v) for s, v in cell["networks"].items() if s != "plain"}
+            means = {spec: float(values.mean()) for spec, values in own.items()}
+            best, worst = max(means, key=means.__getitem__), min(means, key=means.__getitem__)
+            nets.append(
+                f"| {cell['name']} | {np.mean(cell['networks']['plain']):.1f} | `{best}` "
+                f"{_mean(own[best])} | `{worst}` {_mean(own[worst])} |"
+            )
+            network_gains += sum(value > 0.5 for value in means.values())
+            both += sum(value > 0.5 and mean[spec] > 0.5 for spec, value in means.items())
+    words = (Path(__file__).parent / "predict_tables_page.md").read_text()
+    verdicts = (
+        f"“Helps” was said {sure} times, {wrong} times of what hurts by over half a point; with "
+        f"“probably helps”, {all_said} times, {all_wrong} of them of what hurts that much."
+    )
+    return words.format(
+        splits=len(cells[0]["splits"]), table="\n".join(lines), networks="\n".join(nets),
+        verdicts=verdicts, shared=f"{both} of {network_gains}",
+    )  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("command", nargs="?", choices=("run", "page"))
@@ -176,6 +248,8 @@ def main() -> None:
     elif options.command == "run":
         options.out = options.out or str(RESULTS)
         run(options)
+    else:
+        write(options.out or "docs/prediction_tables.md", page(options.results))
 
 
 if __name__ == "__main__":

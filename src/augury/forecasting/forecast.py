@@ -136,7 +136,7 @@ class Forecast:
         self.doublings = max(0.0, math.log2(max(planned, 1) / max(trained, 1)))
         self.tagged = y.dim() == 2  # then accuracies are average precisions
         one = bool(classes) and not self.tagged
-        counts = torch.bincount(y, minlength=classes) if one else torch.ones(1)
+        counts = torch.bincount(y, minlength=classes or 0) if one else torch.ones(1)
         present = counts[counts > 0]
         self.balanced = one and float(present.max()) >= _UNEQUAL * float(present.min())
         self.weights = [self._weigh(fold.index) for fold in self.folds]

@@ -39,7 +39,7 @@ _USUAL = 4  # the level of effort without a budget
 _SAFETY = 0.85  # of the budget: fits vary in time
 
 CALIBRATION = Calibration(slope=0.7, floor=0.03, share=0.5)
-"""How far boosting on all rows strays from boosting on three quarters of them: docs/tables.md."""
+"""How far boosting on all rows strays from that on three quarters: docs/prediction_tables.md."""
 
 
 class BoostingScore(Score):

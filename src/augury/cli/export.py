@@ -37,7 +37,7 @@ def export(
         Path | None, typer.Option(metavar="FILE", help="Write to a file instead of the terminal.")
     ] = None,
 ) -> None:
-    """Write an augmentation as code, or settings, for another library."""
+    """Write an augmentation for another library."""
     if out is not None:
         check_writable(out)
     shape = None if image_shape is None else _read_shape(image_shape)

@@ -1,6 +1,6 @@
-"""Make what the documentation derives from committed results: docs/reproduced.md, all figures.
+"""Make what the documentation derives from committed results: two pages, all figures.
 
-    python benchmarks/pages.py             # docs/reproduced.md and docs/figures
+    python benchmarks/pages.py             # docs/reproduced.md, docs/checks.md and docs/figures
     python benchmarks/pages.py --figures   # the figures alone, which are not tracked
 
 The documentation's build draws the figures itself (docs/conf.py). Every file in
@@ -15,6 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import budgets
+import checks
 import matplotlib as mpl
 import predict
 import scaling
@@ -61,6 +63,9 @@ def draw() -> None:
     found = json.loads((RESULTS / "scaling.json").read_text(encoding="utf-8"))
     _save(lambda: scaling.draw(found), FIGURES / "scaling.svg")
     _save(predict.draw, FIGURES / "prediction.svg")
+    if (RESULTS / "budgets.json").exists():
+        limited = json.loads((RESULTS / "budgets.json").read_text(encoding="utf-8"))
+        _save(lambda: budgets.draw(limited), FIGURES / "budgets.svg")
 
 
 def _save(make: Any, path: Path) -> None:
@@ -74,7 +79,8 @@ def main() -> None:
     parser.add_argument("--figures", action="store_true", help="the figures alone")
     if not parser.parse_args().figures:
         (DOCS / "reproduced.md").write_text(page(), encoding="utf-8")
-        print("wrote docs/reproduced.md")
+        (DOCS / "checks.md").write_text(checks.page(), encoding="utf-8")
+        print("wrote docs/reproduced.md and docs/checks.md")
     draw()
     print("drew docs/figures")
 

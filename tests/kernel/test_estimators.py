@@ -283,3 +283,15 @@ def test_bad_input_is_refused_in_one_line(digits):
     refused("600 examples and y 5", regressor.fit, X, y[:5])
     features = AugmentedFourierFeatures(n_components=64)
     refused("600 examples and y 5", features.fit, X, y[:5])
+
+
+@pytest.mark.parametrize(("classes", "curvature"), [(2, 0.25), (10, 0.5)])
+def test_the_chosen_penalty_follows_the_curvature_of_the_loss(digits, classes, curvature):
+    """A penalty that GCV chose for a loss of curvature 2 is worth less to a flatter one."""
+    x, y = digits[0], digits[1] % classes
+    options = {"n_components": 100, "ridge": "gcv", "device": "cpu", "n_views": 2}
+    quadratic, logistic = (
+        AugmentedKernelClassifier("rotation(15)", loss=loss, input_shape=IMAGE, **options).fit(x, y)
+        for loss in ("quadratic", "logistic")
+    )
+    assert logistic.ridge_ == pytest.approx(quadratic.ridge_ * curvature / 2)

@@ -308,3 +308,11 @@ def test_a_certificate_is_a_result_like_the_others(numbers, words):
     assert found.plot().axes[0].get_xlabel().startswith("distance")
     assert "distance" in found._repr_html_()
     refused("certificate|not JSON", Certificate.from_json, "{")
+
+
+def test_logistic_curvature_keeps_its_digits_for_large_outputs():
+    """1 − σ(20) is zero in float32; σ(20)σ(−20) is not."""
+    x = torch.tensor([[20.0], [-20.0], [30.0]])
+    found = logistic.curvature(x, torch.ones(3, 1))
+    by_hand = [0.25 / math.cosh(v / 2) ** 2 for v in (20, -20, 30)]
+    assert found.tolist() == pytest.approx(by_hand, rel=1e-5)

@@ -15,6 +15,7 @@ import torch
 from augury._base.errors import AuguryError
 from augury._base.rng import Rng
 from augury.augmentations import (
+    background,
     band_pass,
     clipping,
     default_augmentations,
@@ -265,3 +266,22 @@ def test_magnitudes_grow_along_ladders():
 def test_wrong_settings(spec, says):
     with pytest.raises(AuguryError, match=re.escape(says)):
         parse(spec)
+
+
+def test_background_is_mixed_at_its_ratio_from_anywhere():
+    """As AddBackgroundNoise, which draws recordings evenly instead of by their length."""
+    noise = np.random.default_rng(0).normal(size=1000)
+    mixed = background(noise, 6, 6, "noise/")
+    assert repr(mixed) == "background(noise/,6,6)"
+    got = mixed.apply(X, torch.tensor([[[0.25, 0.5]]]))[0, 0, 0].numpy() - WAVE
+    expected = np.resize(np.roll(noise, -250), len(WAVE))
+    scale = np.sqrt(np.mean(WAVE**2) / np.mean(expected**2)) / 10 ** (6 / 20)
+    np.testing.assert_allclose(got, scale * expected, atol=1e-6)
+    x = torch.from_numpy(WAVE).float()[None, None].repeat(4, 1, 1)
+    views = background(noise).views(x, 3, Rng(0, torch.arange(4)))
+    parts = [background(noise).views(x[k : k + 1], 3, Rng(0, torch.tensor([k]))) for k in range(4)]
+    torch.testing.assert_close(torch.cat(parts, 1), views)
+    with pytest.raises(AuguryError, match="−60 ≤ low ≤ high ≤ 120 dB"):
+        background(noise, 5, 2)
+    with pytest.raises(AuguryError, match="finite samples"):
+        background([], 5, 9)

@@ -14,7 +14,7 @@ import pytest
 import soundfile
 from refusal import refused
 
-from augury.data import Preparation, as_dataset, describe, load, load_new
+from augury.data import Preparation, as_dataset, describe, load, load_new, load_noise
 from augury.data.clips import clip_starts, fit_length, resample
 from augury.data.readers.recordings import open_recording
 
@@ -289,3 +289,22 @@ def test_mixed_folders_read_what_is_more(tmp_path):
     assert data.kind == "sound"
     assert "1 file was not read: 1 .png" in data.notes
     refused("a size is for images", load, tmp_path, size=8)
+
+
+def test_recordings_of_noise(tmp_path):
+    soundfile.write(tmp_path / "a.wav", 0.1 * tone(440, 0.5), RATE)
+    (tmp_path / "deep").mkdir()
+    soundfile.write(tmp_path / "deep" / "b.flac", tone(300, 1.0, 16000), 16000)
+    soundfile.write(tmp_path / "silent.wav", np.zeros(100), RATE)
+    wave_ = load_noise(tmp_path, RATE)
+    assert wave_.shape == (4000 + 8000,)
+    assert np.mean(wave_[:4000] ** 2) == pytest.approx(1, abs=1e-3)
+    assert np.mean(wave_[4000:] ** 2) == pytest.approx(1, abs=1e-3)
+    assert len(load_noise(tmp_path / "a.wav", RATE)) == 4000
+    (tmp_path / "c.wav").write_bytes(b"no")
+    refused("cannot read the recording c.wav", load_noise, tmp_path, RATE)
+    assert len(load_noise(tmp_path, RATE, skip_bad=True)) == 12_000
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    refused("holds no recording that can be heard", load_noise, empty, RATE)
+    refused("there is no file or directory", load_noise, tmp_path / "none", RATE)

@@ -74,6 +74,18 @@ class Audiomentations(Dialect):
             because="it scales noise by its expected level, not by its own, and colours it by a "
             "spectrum of 128 points",
         ),
+        ours.background: Translation(
+            lambda a, shape: [
+                call(
+                    "am.AddBackgroundNoise",
+                    sounds_path=a.name,
+                    min_snr_db=a.low,
+                    max_snr_db=a.high,
+                    p=1.0,
+                )
+            ],
+            because="it draws recordings evenly, augury by their length",
+        ),
         ours.pitch: Translation(
             lambda a, shape: [
                 call(

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable
 
 from augury.adapters.foreign import Bridge, Foreign, OnSamples
 from augury.adapters.walk import leaves
-from augury.augmentations import Augmentation, Sampled
+from augury.augmentations import Augmentation, Sampled, background
 
 
 def usage(augmentation: Augmentation) -> str:
@@ -26,6 +26,8 @@ def usage(augmentation: Augmentation) -> str:
     """
     if isinstance(augmentation, Sampled):
         return _own(augmentation)
+    if any(isinstance(leaf, background) for leaf in leaves(augmentation)):
+        return _passed(augmentation) + "view = augmentation(example)"
     own = [leaf for leaf in leaves(augmentation) if isinstance(leaf, Sampled)]
     if all(_importable(leaf) for leaf in own):
         spec = json.dumps(repr(augmentation), ensure_ascii=False)

@@ -1,5 +1,6 @@
 """T: probability distributions over maps of an input to itself."""
 
+from augury.augmentations.background import background
 from augury.augmentations.base import Augmentation, Family, Nodes, Params
 from augury.augmentations.callable import Transform, TransformedDataset
 from augury.augmentations.chain import Chain
@@ -82,6 +83,7 @@ __all__ = [
     "Transform",
     "TransformedDataset",
     "autocontrast",
+    "background",
     "band_pass",
     "blur",
     "brightness",

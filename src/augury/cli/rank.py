@@ -103,6 +103,13 @@ def rank(
     task: options.Task = None,
     group: options.Group = None,
     rate: options.Rate = None,
+    background: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="Recordings of noise, mixed into sound at three levels as further candidates.",
+        ),
+    ] = None,
     seconds: options.Seconds = None,
     skip_bad: options.SkipBad = False,
     json: options.Json = None,
@@ -119,7 +126,7 @@ def rank(
 
     from augury._base.progress import bar
     from augury.adapters import take_apart
-    from augury.augmentations import parse, strength_ladder
+    from augury.augmentations import default_augmentations, parse, strength_ladder
     from augury.augmentations.sampled import load_object
     from augury.forecasting.rank import rank as rank_data
 
@@ -131,6 +138,9 @@ def rank(
         data, label=label, size=size, kind=kind, task=task, group=group, max_examples=max_examples,
         seed=seed, skip_bad=skip_bad, rate=rate, seconds=seconds,
     )  # fmt: skip
+    if background is not None:
+        mixed = _backgrounds(background, found, skip_bad)
+        candidates = [*(candidates or default_augmentations(found.kind, found.shape)), *mixed]
     if sweep:
         if parts:
             raise AuguryError("--sweep is for families, and --pipeline has none; leave one out")
@@ -183,6 +193,17 @@ def _load(
         network, data.shape, weights=weights, pretrained=pretrained and timm,
         outputs=outputs if timm else None,
     )  # fmt: skip
+
+
+def _backgrounds(path: Path, found: Dataset, skip_bad: bool) -> list[Augmentation]:
+    """Return the recordings of a path as noise at several levels."""
+    from augury.augmentations import background
+    from augury.data import load_noise
+
+    if found.rate is None:
+        raise AuguryError(f"--background is for sound, and this is {found.kind} data; leave it out")
+    noise = load_noise(path, found.rate, skip_bad=skip_bad)
+    return [background(noise, low, high, str(path)) for low, high in background.ladder]
 
 
 def _read_specs(path: Path) -> list[str]:

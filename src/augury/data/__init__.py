@@ -6,6 +6,7 @@ from augury.data.load import as_dataset, load
 from augury.data.new import NewExamples, load_new
 from augury.data.preparation import Preparation
 from augury.data.readers.embedded import EMBEDDED
+from augury.data.readers.noise import load_noise
 
 __all__ = [
     "EMBEDDED",
@@ -16,4 +17,5 @@ __all__ = [
     "describe",
     "load",
     "load_new",
+    "load_noise",
 ]

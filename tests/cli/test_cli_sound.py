@@ -1,0 +1,66 @@
+"""`augury rank` on recordings, from the command line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import soundfile
+from refusal import said_in_one_line
+
+
+@pytest.fixture
+def recordings(tmp_path):
+    rng = np.random.default_rng(0)
+    for label, hertz in (("high", 900), ("low", 300)):
+        for who in "abc":
+            for k in range(6):
+                path = tmp_path / "recordings" / label / f"{who}_{k}.wav"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                time = np.arange(1200) / 4000
+                wave = np.sin(2 * np.pi * (hertz + rng.normal(0, 20)) * time)
+                soundfile.write(path, 0.3 * wave + 0.05 * rng.normal(size=1200), 4000)
+    soundfile.write(tmp_path / "noise.wav", rng.normal(size=4000) / 10, 4000)
+    return tmp_path
+
+
+def run(*args: object) -> tuple[int, str, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "augury", *map(str, args)], capture_output=True, text=True
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_rank(recordings, monkeypatch):
+    monkeypatch.chdir(recordings)
+    code, out, err = run(
+        "rank", "recordings", "--group", "/(.)_", "-a", "gain(6)", "-a", "pitch(2)",
+        "--background", "noise.wav", "--epochs", 3, "--effort", 3, "--device", "cpu",
+        "--report", "r.html", "--json", "r.json",
+    )  # fmt: skip
+    assert code == 0, err
+    assert "36 examples of sound data, 2 classes" in out
+    assert "examples belong to 3 groups" in out
+    found = json.loads((recordings / "r.json").read_text())
+    specs = {row["augmentation"] for row in found["rows"]}
+    assert specs >= {"gain(6)", "pitch(2)", "background(noise.wav,5,15)"}
+    page = (recordings / "r.html").read_text()
+    assert page.count("<audio controls") == 5 * 2 * 4
+    assert "data:audio/wav;base64," in page
+
+
+def test_refusals(recordings):
+    folder = recordings / "recordings"
+    said_in_one_line(
+        run("rank", folder, "--group", "(high|low)/"),
+        "class 'high' comes from one group only",
+    )
+    (folder / "low" / "x.wav").write_bytes(b"")
+    said_in_one_line(run("rank", folder), "low/x.wav", "the file is empty", "--skip-bad")
+    said_in_one_line(
+        run("rank", "digits", "--background", recordings / "noise.wav"),
+        "--background is for sound",
+    )

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusal import refused
 
+from augury.cli.fit import _split
 from augury.data import Dataset, as_dataset
+from augury.forecasting.linear import linear_score
 from augury.forecasting.trial import Trial, make_fold
 
 
@@ -65,3 +70,33 @@ def test_groups_of_unequal_size(order):
     folds = [make_fold(data, Trial(1, examples=1000, folds=3), 0, k) for k in range(3)]
     assert {len(fold.held) for fold in folds} == {4}
     assert {len(fold.train) for fold in folds} == {14}
+
+
+def test_too_few_groups_are_said_in_one_line():
+    data = dataset(np.repeat(np.arange(3), [100, 1, 1]), None, 0)
+    refused(
+        "cannot be split by their groups|smaller groups", make_fold, data, Trial(1, folds=3), 0, 0
+    )
+    one = replace(data, groups=torch.zeros(len(data), dtype=torch.int64))
+    refused("all examples are of one group", make_fold, one, Trial(1, folds=3), 0, 0)
+
+
+def test_a_linear_model_is_judged_on_other_groups():
+    """Each source has a place of its own, which tells its target, and says nothing of others."""
+    rng = np.random.default_rng(0)
+    who = np.repeat(np.arange(30), 8)
+    x = rng.normal(size=(30, 40))[who]
+    y = rng.permutation(np.arange(30) % 2)[who]
+    noise = x + 0.01 * rng.normal(size=x.shape)
+    assert linear_score(as_dataset(noise, y), 0) > 0.9
+    assert linear_score(as_dataset(noise, y, groups=who), 0) < 0.75
+
+
+def test_what_fit_leaves_out_is_whole_groups():
+    data = dataset(np.repeat(np.arange(6), [5, 20, 11, 9, 30, 25]), 2, 0)
+    assert data.groups is not None
+    train, test = _split(data, 0.3, 1)
+    assert len(train) + len(test) == 100
+    assert 15 <= len(test) <= 45
+    assert not set(data.groups[train].tolist()) & set(data.groups[test].tolist())
+    assert len(_split(data, 0.0, 1)[1]) == 0

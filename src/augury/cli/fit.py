@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,9 @@ from augury._base.errors import AuguryError
 from augury._base.files import check_writable
 from augury.cli import options
 from augury.cli.reading import read
+
+if TYPE_CHECKING:
+    from augury.data import Dataset
 
 
 def fit(
@@ -46,6 +49,7 @@ def fit(
     size: options.Size = None,
     kind: options.Kind = None,
     task: options.Task = None,
+    group: options.Group = None,
     skip_bad: options.SkipBad = False,
 ) -> None:
     """Train a kernel model with an augmentation."""
@@ -62,12 +66,15 @@ def fit(
     )
 
     parsed = parse(augmentation)
-    found = read(data, label=label, size=size, kind=kind, task=task, seed=seed, skip_bad=skip_bad)
+    found = read(
+        data, label=label, size=size, kind=kind, task=task, group=group, seed=seed,
+        skip_bad=skip_bad,
+    )  # fmt: skip
     assert found.preparation is not None  # `load` always has one
     real, labels = found.classes is None, found.labels()
     if real and loss != "quadratic":
         raise AuguryError(f"the labels are numbers, for which --loss is quadratic, not {loss!r}")
-    train, test = _split(len(found.x), holdout, seed)
+    train, test = _split(found, holdout, seed)
     if not len(train):
         raise AuguryError(
             f"--holdout {holdout:g} leaves none of {len(found.x):,} examples to fit; give less"
@@ -114,11 +121,19 @@ def say_score(value: float, real: bool) -> str:
     return f"R² {value:.3f}" if real else f"accuracy {value:.2%}"
 
 
-def _split(count: int, holdout: float, seed: int) -> tuple[Any, Any]:
+def _split(found: Dataset, holdout: float, seed: int) -> tuple[Any, Any]:
+    """Return which examples to fit and which to test; groups stay whole."""
     import numpy as np
 
+    count = len(found)
     order = np.random.default_rng(seed).permutation(count)
     tested = round(holdout * count)
+    if found.groups is not None:
+        groups = found.groups.numpy()
+        place = np.random.default_rng(seed).permutation(groups.max() + 1)[groups]
+        order = order[np.argsort(place[order], kind="stable")]
+        ends = np.flatnonzero(np.diff(place[order], append=-1)) + 1  # where a group ends
+        tested = int(ends[np.abs(ends - tested).argmin()]) if tested else 0
     return np.sort(order[tested:]), np.sort(order[:tested])
 
 

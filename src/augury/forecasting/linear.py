@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.linear_model import LogisticRegression, RidgeCV
-from sklearn.model_selection import cross_val_predict
+from sklearn.model_selection import GroupKFold, cross_val_predict
 
 from augury.data.dataset import Dataset
 
@@ -15,10 +17,14 @@ def linear_score(data: Dataset, seed: int) -> float:
     """Return the held-out accuracy, or share of variance explained, of a linear model."""
     order = np.random.default_rng(seed & 0xFFFF_FFFF).permutation(len(data))[:_MOST]
     x, y = data.x[order].flatten(1).numpy(), data.y[order].numpy()
+    groups = None if data.groups is None else data.groups[order].numpy()
+    parts: Any = 3 if groups is None else GroupKFold(min(3, len(np.unique(groups))))
     if data.classes is None:
-        found = cross_val_predict(RidgeCV(np.logspace(-3, 4, 15)), x, y, cv=3)
+        ridge = RidgeCV(np.logspace(-3, 4, 15))
+        found = cross_val_predict(ridge, x, y, cv=parts, groups=groups)
         return float(1 - np.mean((found - y) ** 2) / max(float(np.var(y)), 1e-12))
     if np.bincount(y)[np.unique(y)].min() < 3:
         return 0.0
-    found = cross_val_predict(LogisticRegression(max_iter=500), x, y, cv=3)
+    model = LogisticRegression(max_iter=500)
+    found = cross_val_predict(model, x, y, cv=parts, groups=groups)
     return float(np.mean(found == y))

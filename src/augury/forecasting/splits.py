@@ -9,6 +9,7 @@ import torch
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 from torch import Tensor
 
+from augury._base.errors import AuguryError
 from augury.data.dataset import Dataset
 
 _PARTS = 3
@@ -38,6 +39,11 @@ def grouped_split(
     held = [_held_out(data, seed, k)[order] for k in range(max(folds, number + 1))]
     tested = min(int(mask.sum()) for mask in held)
     trained = min(int((~mask).sum()) for mask in held)
+    if min(tested, trained) < 2:
+        raise AuguryError(
+            f"the {len(data):,} examples cannot be split by their groups: some part would have "
+            f"{min(tested, trained)}; give more examples or smaller groups"
+        )
     mask = held[number]
     return order[~mask][:trained], order[mask][:tested]
 
@@ -46,7 +52,10 @@ def _held_out(data: Dataset, seed: int, number: int) -> Tensor:
     """Return which examples a fold holds out."""
     assert data.groups is not None
     groups, y = data.groups.numpy(), data.y.numpy()
-    parts = min(_PARTS, int(groups.max()) + 1)
+    largest = len(y) if data.classes is None else int(np.bincount(y).max())
+    parts = min(_PARTS, len(np.unique(groups)), largest)
+    if parts < 2:
+        raise AuguryError("all examples are of one group; two or more are needed to split them")
     deal = StratifiedGroupKFold if data.classes is not None else GroupKFold
     random = (seed * 1000 + number // parts) % 2**32
     splitter = deal(n_splits=parts, shuffle=True, random_state=random)

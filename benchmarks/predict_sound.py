@@ -2,6 +2,7 @@
 
     python benchmarks/predict_sound.py pack FOLDER --out SOUND.npz
     python benchmarks/predict_sound.py run SOUND.npz [--cells 20] [--limit 110] [--out DIR]
+    python benchmarks/predict_sound.py rank SOUND.npz [--budget 300] [--device cpu] [--out DIR]
     python benchmarks/predict_sound.py table [--results DIR]
     python benchmarks/predict_sound.py --quick
 
@@ -9,7 +10,9 @@
 `run` trains a network with every candidate on three of the six speakers, several seeds, and tests
 it on the other three; the forecast is made from the first three alone, and holds speakers out too.
 A cell is one way to part the speakers; another is begun while less than the limit, in seconds, has
-passed. `table` judges each cell by the constants of the forecast, which have seen no sound.
+passed. `rank` ranks the default candidates of each cell in DIR as `augury.rank` does, in the time
+that it takes by default or within a budget, and compares the order with what training showed.
+`table` judges each cell by the constants of the forecast, which have seen no sound.
 """
 
 from __future__ import annotations
@@ -26,12 +29,14 @@ from typing import Any
 import numpy as np
 import torch
 from _result import environment
-from predict import Cell, judge, read, table
+from predict import Cell, judge, read, real_gains, table
+from scipy.stats import spearmanr
 
 from augury._base.devices import resolve_device
 from augury._base.files import write
 from augury.augmentations import default_augmentations, identity, parse
 from augury.data import Dataset, as_dataset, load
+from augury.forecasting import rank
 from augury.forecasting.forecast import PLANNED, SMALL, Calibration, Forecast
 from augury.forecasting.training import train_together
 from augury.forecasting.trial import Trial, run_folds
@@ -130,6 +135,29 @@ def _run(
     return path
 
 
+def ranked(options: argparse.Namespace) -> None:
+    """Rank the default candidates of each cell, and add gains and seconds to it."""
+    for path in sorted(Path(options.out).glob("*.json"))[: options.cells]:
+        cell = json.loads(path.read_text())
+        train, _ = unpack(options.data, tuple(cell["speakers"]))
+        found = rank(train, epochs=cell["epochs"], device=options.device, budget=options.budget)
+        real = real_gains(cell)
+        gains = {row.augmentation: row.gain for row in found.rows if row.augmentation in real}
+        best = max(real[spec] for spec in gains)
+        entry = {
+            "device": options.device, "budget": options.budget, "seconds": found.seconds,
+            "spearman": float(spearmanr(list(gains.values()), [real[s] for s in gains])[0]),
+            "regret@3": best - max(real[spec] for spec in list(gains)[:3]),
+            "effort": found.effort, "gains": gains,
+            "environment": environment(resolve_device(options.device)),
+            "verdicts": {row.augmentation: row.verdict for row in found.rows},
+        }  # fmt: skip
+        cell.setdefault("ranked", []).append(entry)
+        write(path, json.dumps(cell, indent=1) + "\n")
+        shown = ("seconds", "spearman", "regret@3", "effort")
+        print(cell["name"], {name: entry[name] for name in shown}, flush=True)
+
+
 def calibration(cell: Cell) -> Calibration:
     """Return the constants of the forecast, which were fitted to images."""
     return PLANNED if cell["trial"]["network"] == cell["network"] else SMALL
@@ -171,7 +199,7 @@ def quick() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("command", nargs="?", choices=("pack", "run", "table"))
+    parser.add_argument("command", nargs="?", choices=("pack", "run", "rank", "table"))
     parser.add_argument("data", nargs="?", type=Path)
     parser.add_argument("--cells", type=int, default=20)
     parser.add_argument("--limit", type=float, default=110)
@@ -182,6 +210,7 @@ def main() -> None:
     parser.add_argument("--trials", default="small")
     parser.add_argument("--folds", type=int, default=4)
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--budget", type=float)
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--out", default=str(RESULTS))
     parser.add_argument("--keep", action="store_true")
@@ -193,6 +222,8 @@ def main() -> None:
         pack(options.data, Path(options.out))
     elif options.command == "run":
         run(options)
+    elif options.command == "rank":
+        ranked(options)
     else:
         cells = read(options.results)
         print("\n".join(table([(cell, judge(cell, calibration(cell))) for cell in cells])))

@@ -161,6 +161,23 @@ def repeatable(cell: Cell) -> float:
     return float(spearmanr(*halves)[0])
 
 
+def page(folder: Path) -> str:
+    """Return the page of the docs."""
+    rows = judged(folder)
+    said, wrong = (sum(found[k] for _, found in rows) for k in ("said", "wrong"))
+    maybe, amiss = (sum(found[k] for _, found in rows) for k in ("probably said", "probably wrong"))
+    repeats = ["| set | test series | seeds | repeats |", "| --- | --- | --- | --- |"]
+    for cell, _ in rows:
+        seeds = len(cell["accuracy"]["identity"])
+        repeats.append(f"| {cell['name']} | {cell['tests']} | {seeds} | {repeatable(cell):.2f} |")
+    words = (Path(__file__).parent / "predict_series_page.md").read_text()
+    return words.format(
+        table="\n".join(table(rows)), repeats="\n".join(repeats),
+        said=said, right=100 * (1 - wrong / max(1, said)),
+        maybe=maybe, maybe_right=100 * (1 - amiss / max(1, maybe)),
+    )  # fmt: skip
+
+
 def quick() -> None:
     """Run one small set of made-up series, in a temporary directory."""
     rng = np.random.default_rng(0)
@@ -206,6 +223,8 @@ def main() -> None:
     elif options.command == "run":
         options.data, options.out = options.data[0], options.out or str(RESULTS)
         run(options)
+    elif options.command == "page":
+        write(options.out or "docs/prediction_series.md", page(options.results))
     else:
         print("\n".join(table(judged(options.results))))
         for cell in read(options.results):

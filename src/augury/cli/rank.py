@@ -54,7 +54,8 @@ def rank(
         options.Score | None,
         typer.Option(
             help="How candidates are judged. trial (the default) trains a network with each; "
-            "kernel-ridge is the default with --layer; alignment is the paper's."
+            "boosting, the default for tables, trains boosted trees; kernel-ridge is the default "
+            "with --layer; alignment is the paper's."
         ),
     ] = None,
     feature_map: Annotated[

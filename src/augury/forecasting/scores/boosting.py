@@ -44,8 +44,8 @@ CALIBRATION = Calibration(slope=0.7, floor=0.03, share=0.5)
 
 _TRUST = (
     "Forecasts were compared with boosting on the other halves of six tables of 150 to 506 rows: "
-    "nothing that was said to help hurt by over half a point, but in one split forecast and real "
-    "gains had a rank correlation of 0.17 only: read the order as a hint."
+    "the three times that a candidate was said to help, it did not hurt, but in one split forecast "
+    "and real gains had a rank correlation of 0.17 only: read the order as a hint."
 )
 
 

@@ -76,8 +76,11 @@ def run(options: argparse.Namespace) -> Path:
 def gains(found: dict[str, Any]) -> tuple[float, dict[str, float]]:
     """Return the real gain of the choice and of each recipe; each against its own baseline."""
     own, rivals = found["accuracy"], found["rivals"]
-    chosen = np.mean(own[found["policy"]]) - np.mean(own["identity"])
     base = np.mean(rivals["identity"])
+    if found["policy"] in own:
+        chosen = np.mean(own[found["policy"]]) - np.mean(own["identity"])
+    else:  # a usual recipe was chosen
+        chosen = np.mean(rivals[found["policy"]]) - base
     return float(chosen), {
         s: float(np.mean(v) - base) for s, v in rivals.items() if s != "identity"
     }
@@ -119,7 +122,7 @@ def contributions(folder: Path = RESULTS) -> tuple[int, int]:
     clear = agree = 0
     for path in folder.glob("*.json"):
         found = json.loads(path.read_text())
-        whole = np.mean(found["accuracy"][found["policy"]])
+        whole = np.mean({**found["rivals"], **found["accuracy"]}[found["policy"]])
         forecast = next(row["gain"] for row in found["rows"] if row["role"] == "chosen")
         for row in found["rows"]:
             if row["role"] == "part":

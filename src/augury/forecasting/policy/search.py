@@ -51,7 +51,7 @@ class Effort:
     planned: bool = False
 
 
-EFFORTS = {"cpu": Effort(250, 250, 500, 6), "cuda": Effort(1500, 1000, 1500, planned=True)}
+EFFORTS = {"cpu": Effort(250, 250, 500, 6), "cuda": Effort(1000, 750, 1250, 6, planned=True)}
 
 
 @with_progress("searching")

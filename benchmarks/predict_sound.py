@@ -42,7 +42,7 @@ from augury.forecasting.training import train_together
 from augury.forecasting.trial import Trial, run_folds
 
 RESULTS = Path(__file__).parent / "results" / "predict_sound"
-EXTRA = "pitch(1) speed(0.6) snr_noise(10,20) reverb(1.0) time_warp(0.8) gain(30)"
+EXTRA = "pitch(1) speed(0.6) snr_noise(10,20) reverb(1.0) time_warp(0.8) gain(18)"
 """Strengths beside the default candidates, to see where gains end."""
 
 

@@ -37,10 +37,12 @@ def test_shapes(rate, samples):
 
 
 def test_white_noise_has_the_same_power_everywhere():
-    """A mean square of 1 is a power of 1 in each band, and so log₁₀ 1 = 0; silence is the floor."""
+    """All bands are at the clip's level, so log₁₀ 1 = 0; silence is the floor; no loudness."""
     noise = torch.randn(50, 1, 16000, generator=torch.Generator().manual_seed(0))
     out = LogMel(16000, 16000)(noise).mean(dim=(0, 1, 3))
     assert float((out * 1.5 - 2).abs().max()) < 0.25
+    louder = LogMel(16000, 16000)(30 * noise[:2])
+    torch.testing.assert_close(louder, LogMel(16000, 16000)(noise[:2]), atol=1e-4, rtol=0)
     silence = LogMel(16000, 16000)(torch.zeros(1, 1, 16000))
     torch.testing.assert_close(silence, torch.full_like(silence, (-5 + 2) / 1.5))
 

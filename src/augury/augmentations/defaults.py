@@ -22,9 +22,9 @@ _DEFAULTS = {
         "autocontrast(0.5) equalize(0.5) erasing(0.1) erasing(0.33) jpeg(60) jpeg(15) "
         "trivial_augment(1) rand_augment(2,9)"
     ),
-    # no sign_flip: spectrograms do not show it
+    # no sign_flip and no gain: a network does not see them in spectrograms of one level
     "sound": (
-        "gain(6) gain(18) shift(0.05) shift(0.2) speed(0.1) speed(0.3) pitch(2) pitch(5) "
+        "shift(0.05) shift(0.2) speed(0.1) speed(0.3) pitch(2) pitch(5) "
         "snr_noise(20,30) snr_noise(5,15) snr_noise(-5,5) snr_noise(5,15,colour=1) "
         "snr_noise(5,15,colour=2) band_pass(0.75) band_pass(0.35) reverb(0.1) reverb(0.5) "
         "clipping(0.1) clipping(0.4) time_flip time_mask(0.1) time_mask(0.3) "

@@ -203,7 +203,8 @@ def _views(
         dtype=torch.uint8 if pixels else front.dtype,
         device=device,
     )
-    step = max(1, _VALUES // (count * data.x[0].numel() * front.work))
+    work = front.work if device.type == "cpu" else min(front.work, 4)  # caches are small
+    step = max(1, _VALUES // (count * data.x[0].numel() * work))
     for at in range(0, len(index), step):
         rows = slice(at, at + step)
         x = data.batch(index[rows], device, torch.float32)

@@ -13,7 +13,8 @@ from augury.data.dataset import Dataset
 _MELS, _FRAMES = 32, 32
 """The sides of a spectrogram at most: near those of the images that trials are made on."""
 _WINDOW = 0.032  # seconds of a frame, as is usual for speech
-_FLOOR = 1e-5  # 50 dB below the mean power of all recordings, which is 1
+_FLOOR = 1e-5  # 50 dB below the mean power of a clip
+_SILENCE = 1e-10  # power that is not brought to the level of others
 _CENTRE, _SCALE = -2.0, 1.5
 """Of the common logarithms of power: between the floor and loud sounds they come to ±2."""
 
@@ -37,8 +38,9 @@ class LogMel(nn.Module):
     """Turn waveforms ``(…, 1, samples)`` to log-mel spectrograms ``(…, 1, mels, frames)``.
 
     Power in Hann windows of 32 ms, averaged over triangular bands that are evenly spaced on the
-    mel scale 2595 log₁₀(1 + f/700), then over frames until there are 32 at most; its logarithm
-    is brought near to mean 0 and variance 1 by constants. It has no parameter that is learnt.
+    mel scale 2595 log₁₀(1 + f/700), then over frames until there are 32 at most. Each clip is
+    brought to one level, as is usual, since recordings differ in it more than in what they say;
+    the logarithm is brought near to mean 0 and variance 1 by constants. Nothing is learnt.
 
     Parameters
     ----------
@@ -69,7 +71,8 @@ class LogMel(nn.Module):
         )
         power = found.abs().square() / self.window.square().sum()
         mel = F.adaptive_avg_pool1d(self.bands @ power, self.shape[-1])
-        seen = (mel.clamp_min(0) + _FLOOR).log10()
+        level = mel.mean(dim=(-2, -1), keepdim=True).clamp_min(_SILENCE)
+        seen = (mel / level + _FLOOR).log10()
         return ((seen - _CENTRE) / _SCALE).reshape(*x.shape[:-1], *self.shape[1:])
 
 

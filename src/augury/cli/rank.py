@@ -86,6 +86,13 @@ def rank(
     epochs: options.Epochs = None,
     budget: options.Budget = None,
     effort: options.Effort = None,
+    trends: Annotated[
+        bool | None,
+        typer.Option(
+            "--trends/--no-trends",
+            help="Try the leaders with other epochs and fewer examples too; the default on a GPU.",
+        ),
+    ] = None,
     sweep: Annotated[
         bool,
         typer.Option(
@@ -162,6 +169,7 @@ def rank(
             n_views=n_views,
             budget=budget,
             effort=effort,
+            trends=trends,
             started=started,
             max_examples=None,
             seed=seed,

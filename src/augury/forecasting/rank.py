@@ -87,6 +87,7 @@ def rank(
     batch_size: int | None = None,
     budget: float | None = None,
     effort: int | None = None,
+    trends: bool | None = None,
     started: float | None = None,
     progress: Tick | bool | None = None,
     command: str = "",
@@ -151,6 +152,9 @@ def rank(
     effort
         The amount of work, from 0 to 10, instead of a budget; the same effort gives the same
         result.
+    trends
+        Whether to try the leaders with fewer and more epochs and with fewer examples too, since
+        advice can change with them; by default on a GPU where neither budget nor effort is given.
     started
         When the budget began to count, by `time.perf_counter`; now by default.
     progress
@@ -202,6 +206,7 @@ def rank(
     setting = Setting(
         data, phi, n_views, seed, where, batch_size=batch_size,
         plan=planned, budget=budget, effort=effort, started=started, own=own,
+        trends=_follows(trends, where, budget, effort),
     )  # fmt: skip
     idle = {a for a in candidates if changes_nothing(a, data, seed)}
     judged_candidates = [a for a in candidates if a not in idle]
@@ -226,8 +231,15 @@ def rank(
         plan=scorer.plan(planned.describe(given, data.total, data.shape)),
         effort=scorer.effort(),
         warnings=judged.warnings,
+        extrapolation=judged.trends,
         gallery=make_gallery(data, candidates, seed),
     )
+
+
+def _follows(
+    trends: bool | None, device: torch.device, budget: float | None, effort: int | None
+) -> bool:
+    return device.type == "cuda" and budget is None and effort is None if trends is None else trends
 
 
 def _planned(

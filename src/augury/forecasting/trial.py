@@ -94,6 +94,10 @@ class HeldOut:
     replicas: Tensor
     half: Tensor
 
+    def choose(self, columns: Tensor) -> HeldOut:
+        """Return the same of some columns only."""
+        return replace(self, losses=self.losses[:, columns], right=self.right[:, columns])
+
 
 def shrink(
     data: Dataset, candidates: Sequence[Augmentation], side: int

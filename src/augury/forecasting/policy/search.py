@@ -186,7 +186,7 @@ class _Search:
         numbers = list(range(2, 2 + effort.folds))
         third = self._round("leaders and recipes", final, effort.final, numbers)
         columns = torch.tensor([0, *(k + 1 for k in kept)])
-        again = [_columns(fold, columns) for fold in second]
+        again = [fold.choose(columns) for fold in second]
         judged = self._judge([again, third], len(final), effort.final)
         allowed = [k for k in range(len(final)) if final[k] in rivals or space.allows(final[k])]
         allowed = [k for k in allowed if self._fits(final[k], own)]
@@ -368,10 +368,6 @@ def _row(policy: Augmentation, role: str, found: Judgement, rounds: int) -> Poli
     return PolicyRow(
         repr(policy), role, found.gain, found.low, found.high, found.probability, rounds
     )
-
-
-def _columns(fold: HeldOut, columns: torch.Tensor) -> HeldOut:
-    return replace(fold, losses=fold.losses[:, columns], right=fold.right[:, columns])
 
 
 def _effort(

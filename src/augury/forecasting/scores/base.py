@@ -23,6 +23,7 @@ from augury.forecasting.forecast import Judgement
 from augury.forecasting.plan import TrainingPlan
 from augury.forecasting.training.own import OwnNetwork
 from augury.forecasting.verdicts import SHARE
+from augury.results.ranking import Trend
 from augury.statistics.base import Estimate, group_of
 from augury.statistics.jackknife import jackknife
 
@@ -49,6 +50,8 @@ class Setting:
     started: float = field(default_factory=perf_counter)
     own: OwnNetwork | None = None
     """The user's own network, for a trial to train."""
+    trends: bool = False
+    """Whether the leaders are tried with other epochs and examples too."""
 
     @property
     def batches(self) -> int:
@@ -88,6 +91,8 @@ class Judged:
         Whether verdicts may be given at all.
     sure
         Whether they may say more than "probably".
+    trends
+        How the leaders' gains change with the plan.
     """
 
     baseline: Judgement
@@ -96,6 +101,7 @@ class Judged:
     warnings: tuple[str, ...] = ()
     decides: bool = True
     sure: bool = True
+    trends: tuple[Trend, ...] = ()
 
 
 class Score(ABC):

@@ -6,14 +6,18 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+import torch
+
 from augury.augmentations.base import Augmentation
 from augury.forecasting.effort import DECIDES, MEASURED, choose_level, make_trial
 from augury.forecasting.forecast import PLANNED, SMALL, Forecast, Judgement
 from augury.forecasting.linear import linear_score
 from augury.forecasting.scores.base import Judged, Score
 from augury.forecasting.tables import run_table_folds
+from augury.forecasting.trends import LEADERS, find_trends
 from augury.forecasting.trial import Trial, run_folds, shrink, ticks
 from augury.forecasting.verdicts import POINTS
+from augury.results.ranking import Trend
 
 _PLANNED = (
     "Such trials were compared with real training on six sources of images, each judged by "
@@ -66,11 +70,22 @@ class TrialScore(Score):
         )  # fmt: skip
         classes = None if data.task == "regression" else data.outputs
         planned = setting.plan.examples or data.total
+        calibration = SMALL if trial.network == "small" else PLANNED
         forecast = Forecast(
-            folds, data.y, classes, trained=trial.examples, planned=planned,
-            calibration=SMALL if trial.network == "small" else PLANNED,
-        )  # fmt: skip
+            folds, data.y, classes, trained=trial.examples, planned=planned, calibration=calibration
+        )
         judgements = [forecast.judge(k) for k in range(len(forecast))]
+        trends: tuple[Trend, ...] = ()
+        if setting.trends and data.kind == "image":
+            order = sorted(range(len(fitted)), key=lambda k: -judgements[k].gain)[:LEADERS]
+            columns = torch.tensor([0, *(k + 1 for k in order)])
+            trends = find_trends(
+                data, [fitted[k] for k in order], trial,
+                [fold.choose(columns) for fold in folds],
+                [judgements[k] for k in order], planned,
+                names=[repr(candidates[k]) for k in order], seed=setting.seed,
+                device=setting.device, calibration=calibration, own=setting.own,
+            )  # fmt: skip
         base = forecast.baseline
         half = 1.96 * 100 * base.error
         value = 100 * base.expected
@@ -78,7 +93,7 @@ class TrialScore(Score):
         warnings = self._warnings(forecast)
         return Judged(
             own, judgements, POINTS, tuple(warnings), decides=not warnings,
-            sure=level >= MEASURED,
+            sure=level >= MEASURED, trends=trends,
         )  # fmt: skip
 
     def describe(self) -> str:

@@ -121,8 +121,27 @@ def test_series_of_audiomentations():
     augmentation = from_foreign(am.Compose([am.Shift(p=1.0), am.Gain(p=1.0)]))
     assert torch.equal(views(augmentation, series), views(augmentation, series))
     assert views(augmentation, torch.rand(2, 3, 400)).shape == (4, 2, 3, 400)
-    with pytest.raises(augury.AuguryError, match="works on series data"):
+    with pytest.raises(augury.AuguryError, match="works on series or sound data"):
         views(augmentation, IMAGES)
+
+
+def test_audiomentations_hears_recordings_at_their_rate_and_level():
+    seen = []
+
+    class Listens(am.Gain):
+        def apply(self, samples, sample_rate):
+            seen.append((sample_rate, float(np.abs(samples).max())))
+            return super().apply(samples, sample_rate)
+
+    time = np.arange(4000) / 8000
+    x = np.stack([0.5 * np.sin(2 * np.pi * f * time) for f in (300, 310, 900, 910) * 30])
+    data = augury.as_dataset(
+        x[:, None], ["low", "low", "high", "high"] * 30, kind="sound", rate=8000
+    )
+    listens = Listens(min_gain_db=-1, max_gain_db=1, p=1.0)
+    augury.rank(data, None, [listens], score="ridge", feature_map="flatten", n_views=1)
+    assert {rate for rate, _ in seen} == {8000}
+    assert max(level for _, level in seen) == pytest.approx(0.5, rel=1e-3)
 
 
 NAMES = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -51,6 +51,16 @@ class ForeignSeries(Foreign):
     """A transform of series."""
 
     kinds = frozenset({"series", "sound"})
+
+
+def at_rate(augmentation: Augmentation, rate: int, level: float) -> Augmentation:
+    """Return a transform of audiomentations that is told the rate and the level of recordings.
+
+    Anything else is returned as it is.
+    """
+    if not isinstance(augmentation, ForeignSeries) or not isinstance(augmentation.fn, OnSamples):
+        return augmentation
+    return replace(augmentation, fn=OnSamples(augmentation.fn.transform, rate, level))
 
 
 def from_foreign(
@@ -216,17 +226,20 @@ class OnArray(Bridge):
 
 
 class OnSamples:
-    """audiomentations: float32 samples, one channel without its axis, and the sample rate."""
+    """audiomentations: float32 samples, one channel without its axis, and the sample rate.
 
-    def __init__(self, transform: Any, sample_rate: int) -> None:
-        self.transform, self.sample_rate = transform, sample_rate
+    A value of 1 in the series stands for `level` in the recordings, which are in [-1, 1].
+    """
+
+    def __init__(self, transform: Any, sample_rate: int, level: float = 1.0) -> None:
+        self.transform, self.sample_rate, self.level = transform, sample_rate, level
         self.usage = f"samples = {{}}(samples=samples, sample_rate={sample_rate})"
 
     def __call__(self, series: Tensor) -> Any:
-        samples = series.detach().cpu().to(torch.float32).numpy()
+        samples = series.detach().cpu().to(torch.float32).numpy() * np.float32(self.level)
         given = samples[0] if len(samples) == 1 else samples
-        out = self.transform(samples=given.copy(), sample_rate=self.sample_rate)
-        return torch.from_numpy(np.atleast_2d(out))
+        out = self.transform(samples=given, sample_rate=self.sample_rate)
+        return torch.from_numpy(np.atleast_2d(out)) / self.level
 
 
 def to_pil(image: Tensor) -> Image.Image:

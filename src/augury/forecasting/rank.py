@@ -18,6 +18,7 @@ from augury._base.errors import AuguryError
 from augury._base.pixels import to_bytes
 from augury._base.progress import Tick, ticking, with_progress
 from augury._base.rng import Rng
+from augury.adapters.foreign import at_rate
 from augury.adapters.usage import distinct, usage
 from augury.augmentations import (
     Augmentation,
@@ -314,6 +315,9 @@ def _candidates(augmentations: Iterable[Any] | None, data: Dataset) -> list[Augm
     if isinstance(augmentations, str) or not isinstance(augmentations, Iterable):
         augmentations = [augmentations]
     candidates = distinct(parse(a) for a in augmentations)
+    if data.rate is not None and data.preparation is not None:
+        level = data.preparation.deviation[0] or 1.0
+        candidates = [at_rate(candidate, data.rate, level) for candidate in candidates]
     for candidate in candidates:
         candidate.check(data.shape)
     if not candidates:

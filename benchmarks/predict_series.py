@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import torch
 from _result import environment
-from predict import Cell, judge, judged, read, table
+from predict import Cell, fit, judge, read, table
 from scipy.stats import spearmanr
 
 from augury._base.devices import resolve_device
@@ -159,6 +159,17 @@ def repeatable(cell: Cell) -> float:
     base = np.array(cell["accuracy"]["identity"])
     halves = [(gains[:, k::2] - base[k::2]).mean(1) for k in range(2)]
     return float(spearmanr(*halves)[0])
+
+
+def differs(cell: Cell) -> bool:
+    """Return whether candidates differ at all: where every test series is right, none can."""
+    return bool(np.ptp([np.mean(v) for v in cell["accuracy"].values()]) > 0)
+
+
+def judged(folder: Path) -> list[tuple[Cell, dict[str, float]]]:
+    """Judge every set on which candidates differ, by constants fitted to the other such sets."""
+    cells = [cell for cell in read(folder) if differs(cell)]
+    return [(cell, judge(cell, fit([c for c in cells if c is not cell]))) for cell in cells]
 
 
 def page(folder: Path) -> str:

@@ -69,3 +69,12 @@ def test_the_plan_says_what_was_assumed():
     given = augury.rank(waves(24, 16), augmentations=["jitter(0.1)"], effort=0, epochs=12)
     assert given.plan["epochs"] == 12
     assert "epochs" not in given.plan["assumed"]
+
+
+def test_labelled_series_are_given_verdicts_and_trust():
+    found = augury.rank(waves(40, 16), augmentations=["jitter(0.1)", "time_mask(0.4)"], effort=4)
+    assert not found.warnings
+    assert "nine sets of series" in found.trust
+    x = np.random.default_rng(0).normal(size=(24, 1, 16))
+    real = augury.rank(x, x.mean((1, 2)), ["jitter(0.1)"], kind="series", effort=0)
+    assert any("not among those" in warning for warning in real.warnings)

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from augury.augmentations.base import Augmentation
+from augury.forecasting import series
 from augury.forecasting.effort import DECIDES, MEASURED, choose_level, make_trial
 from augury.forecasting.forecast import PLANNED, SMALL, Forecast, Judgement
 from augury.forecasting.linear import linear_score
@@ -71,6 +72,8 @@ class TrialScore(Score):
         classes = None if data.task == "regression" else data.outputs
         planned = setting.plan.examples or data.total
         calibration = SMALL if trial.network == "small" else PLANNED
+        if self._is_series:
+            calibration = series.CALIBRATION
         forecast = Forecast(
             folds, data.y, classes, trained=trial.examples, planned=planned, calibration=calibration
         )
@@ -109,11 +112,19 @@ class TrialScore(Score):
     def effort(self) -> dict[str, Any]:
         return {"level": self.level, **asdict(self.trial)}
 
+    @property
+    def _is_series(self) -> bool:
+        """Whether these are labelled series, and the networks those that were measured."""
+        data = self.setting.data
+        return data.kind == "series" and data.classes is not None and self.setting.own is None
+
     def trust(self) -> str:
+        if self._is_series:
+            return series.TRUST[self.trial.network]
         if self.setting.data.kind != "image" or self.setting.data.classes is None:
             return (
-                "How far this forecast can be trusted was measured on labelled images only, and "
-                "this is other data: try the leaders before you rely on them."
+                "How far this forecast can be trusted was measured on labelled images and series "
+                "only, and this is other data: try the leaders before you rely on them."
             )
         if self.setting.own is not None and self.setting.plan.pretrained:
             return _OWN
@@ -125,7 +136,8 @@ class TrialScore(Score):
         found = []
         if setting.own and (unlike := setting.own.warning(setting.data, setting.device)):
             found.append(unlike)
-        if setting.data.kind != "image" or setting.data.classes is None:
+        measured = setting.data.kind == "image" and setting.data.classes is not None
+        if not (measured or self._is_series):
             found.append("this kind of data was not among those that forecasts were checked on")
         if self.level < DECIDES:
             found.append(

@@ -22,7 +22,9 @@ from augury.forecasting.scores import (
 )
 from augury.forecasting.scores import base as module
 from augury.forecasting.scores.base import ClosedForm
+from augury.forecasting.scores.kernel_ridge import by_features, by_kernel
 from augury.statistics.base import Estimate, group_of
+from augury.statistics.heldout import HeldOut
 
 CPU = torch.device("cpu")
 REPLICATES = torch.tensor([0.3, 0.5, 0.4, 0.6], dtype=torch.float64)
@@ -177,3 +179,39 @@ def test_kernel_ridge_says_how_many_examples_it_took(monkeypatch):
     assert len(score.setting.data) == 12
     assert score.describe().endswith("; 12 of 30 examples")
     assert KernelRidgeScore(setting(images(12))).describe() == Flatten().describe()
+
+
+@pytest.mark.parametrize("ratio", [0.01, 1.0])
+def test_kernel_and_features_predict_the_same_and_as_by_hand(ratio):
+    """For one fold by hand: (K + mλI) α = Y with a constant as large as ψ in K."""
+    generator = torch.Generator().manual_seed(0)
+    psi = torch.randn(24, 5, generator=generator, dtype=torch.float64)
+    y = torch.randn(24, 1, generator=generator, dtype=torch.float64)
+    held_out = HeldOut(psi, y, False)
+    found = [solve(held_out, 3, (ratio,)) for solve in (by_kernel, by_features)]
+    assert found[0].value == pytest.approx(found[1].value, rel=1e-9)
+    torch.testing.assert_close(found[0].replicates, found[1].replicates)
+    size = float(psi.square().sum(1).mean())
+    kernel = psi @ psi.T + size
+    fold = group_of(torch.arange(24), 3)
+    best = math.inf
+    for tried in (ratio, ratio / math.sqrt(10), ratio * math.sqrt(10)):
+        out = torch.empty_like(y)
+        for f in range(3):
+            inside, outside = fold != f, fold == f
+            m = int(inside.sum())
+            penalty = tried * 2 * size * m / 24 * torch.eye(m, dtype=torch.float64)
+            alpha = torch.linalg.solve(kernel[inside][:, inside] + penalty, y[inside])
+            out[outside] = kernel[outside][:, inside] @ alpha
+        best = min(best, float((out - y).square().mean()))
+    assert found[0].value == pytest.approx(-best)
+
+
+def test_kernel_ridge_averages_and_ridge_does_not():
+    chosen = setting(images(60), batch_size=25)
+    scores = (RidgeScore, KernelRidgeScore)
+    values = {score: score(chosen).evaluate(rotation(90)).value for score in scores}
+    assert values[RidgeScore] != pytest.approx(values[KernelRidgeScore], rel=1e-6)
+    again = Setting(chosen.data, Flatten(), 4, 1, CPU, batch_size=7)
+    for score, value in values.items():
+        assert score(again).evaluate(rotation(90)).value == pytest.approx(value, rel=1e-5)

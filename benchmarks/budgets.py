@@ -146,7 +146,7 @@ def measure(jobs: list[dict[str, Any]], pairs: list[list[int]], keep: Any) -> li
             try:
                 done.append(future.result())
             except RuntimeError as error:
-                print(error, flush=True)
+                print(error, flush=True)  # such as a budget that is too short for any trial
                 continue
             print(line(done[-1]), flush=True)
             compare(done)

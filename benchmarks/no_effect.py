@@ -194,7 +194,8 @@ def main() -> None:
     def keep() -> list[dict[str, Any]]:
         done.sort(key=lambda one: jobs.index((one["case"], one["score"], one["seed"])))
         shares = summarise(done)
-        write(path, compact({"environment": about, "most": MOST, "shares": shares, "runs": done}))
+        said = [one for one in done if one["sure"] or one["probably"]]
+        write(path, compact({"environment": about, "most": MOST, "shares": shares, "said": said}))
         return shares
 
     started = time.perf_counter()

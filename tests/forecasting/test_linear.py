@@ -57,9 +57,9 @@ def test_large_data_are_sampled(monkeypatch):
     sizes = []
     real = linear.cross_val_predict
 
-    def watched(model, x, y, cv):
+    def watched(model, x, y, cv, groups):
         sizes.append((len(x), cv))
-        return real(model, x, y, cv=cv)
+        return real(model, x, y, cv=cv, groups=groups)
 
     monkeypatch.setattr(linear, "cross_val_predict", watched)
     x = np.random.default_rng(0).normal(size=(90, 2))

@@ -33,7 +33,10 @@ def test_strength_follows_the_family():
 
 
 def test_ladders_suit_the_kind_and_unknown_ones_are_said():
-    assert {type(a).__name__ for a in strength_ladder("vector")} == {"jitter", "feature_dropout"}
+    assert {type(a).__name__ for a in strength_ladder("vector")} == {
+        "jitter", "feature_dropout", "column_noise", "column_dropout", "swap_noise",
+        "neighbour_mix",
+    }  # fmt: skip
     assert [repr(a) for a in strength_ladder("image", ["rotation"])][:2] == [
         "rotation(5)",
         "rotation(15)",

@@ -73,8 +73,8 @@ class Features:
         return [f"{what}: {listed(names)}" for what, names in said if names]
 
 
-def features_of(frame: pd.DataFrame, what: str) -> Features:
-    """Return the features of a frame."""
+def features_of(frame: pd.DataFrame, what: str, new: bool = False) -> Features:
+    """Return the features of a frame; of `new` examples for a model, constant columns too."""
     import pandas as pd
 
     found = Features()
@@ -85,17 +85,17 @@ def features_of(frame: pd.DataFrame, what: str) -> Features:
         elif _are_dates(column):
             found.dates.append(name)
         elif pd.api.types.is_numeric_dtype(column.dtype):
-            _add_numbers(found, name, column)
+            _add_numbers(found, name, column, new)
         else:
             _add_words(found, name, column, what)
     return found
 
 
-def _add_numbers(found: Features, name: str, column: pd.Series) -> None:
+def _add_numbers(found: Features, name: str, column: pd.Series, new: bool) -> None:
     values = column.to_numpy(np.float64, na_value=np.nan)
     missing = np.isnan(values)
     present = values[~missing]
-    if (present == present[0]).all() and not missing.any():
+    if not new and (present == present[0]).all() and not missing.any():
         found.constant.append(name)
         return
     if missing.any():

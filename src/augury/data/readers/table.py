@@ -61,7 +61,7 @@ def read_frame(frame: pd.DataFrame, request: Request, what: str, y: Any = None) 
         names = like.columns
         features, notes = same_features(frame, like, what)
     else:
-        found = features_of(frame, what)
+        found = features_of(frame, what, request.new)
         names, features, notes = tuple(found.names), found.values, found.notes()
         missing = np.column_stack(found.missing) if found.filled else None
     if not features:

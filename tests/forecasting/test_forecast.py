@@ -77,7 +77,7 @@ def test_the_baseline_follows_the_learning_curve():
 
 
 def test_the_interval_by_hand():
-    gain, spread = expect(0.2, 0.05, 0.8, 0.8, True, EXACT)
+    gain, spread = expect(0.2, 0.05, 0.8, True, EXACT)
     after = 1 / (1 + math.exp(-(logit(0.8) + 0.2)))
     assert gain == pytest.approx(100 * (after - 0.8))
     slope = 100 * after * (1 - after)  # of points by log-odds
@@ -85,15 +85,21 @@ def test_the_interval_by_hand():
     assert spread == pytest.approx(by_hand, rel=1e-4)
 
 
-def test_what_the_learning_curve_adds_is_in_the_interval():
-    """By hand: half of the way from 0.6 to 0.8, the same shift is worth more points."""
-    gain, spread = expect(0.2, 0.05, 0.6, 0.8, True, EXACT)
-    near, at_once = (
-        expect(0.2, 0.05, 0.7, 0.7, True, EXACT)[0],
-        expect(0.2, 0.05, 0.8, 0.8, True, EXACT),
-    )
-    assert gain == pytest.approx(at_once[0])
-    assert spread == pytest.approx(math.hypot(at_once[1], gain - near))
+def test_what_the_learning_curve_adds_is_in_the_interval_and_not_in_the_sign():
+    """By hand: half of the way to the plan, the same shift is worth more points."""
+    found = fold([0.5, 0.3], [1.2, 1.6], half=(0.3, 0.3))
+    forecast = Forecast([found], labels(), 10, trained=100, planned=6400, calibration=EXACT)
+    base = forecast.baseline
+    assert base.expected > 0.8
+    shift, error = forecast.shift(0)
+    gain, spread = expect(shift, error, base.expected, True, EXACT)
+    near, wide = expect(shift, error, (base.tried + base.expected) / 2, True, EXACT)
+    judged = forecast.judge(0)
+    size = t(8).ppf(0.975)
+    assert judged.low == pytest.approx(near - size * wide)
+    assert judged.low < gain - size * spread
+    assert judged.high == pytest.approx(max(gain + size * spread, near + size * wide))
+    assert judged.probability == pytest.approx(t(8).cdf(gain / spread))
 
 
 def test_interval_and_probability_follow_the_spread():
@@ -102,7 +108,7 @@ def test_interval_and_probability_follow_the_spread():
     forecast = Forecast(folds, labels(), 10, trained=100, planned=100, calibration=settings)
     shift, error = forecast.shift(0)
     base = forecast.baseline
-    gain, spread = expect(shift, error, base.tried, base.expected, True, settings)
+    gain, spread = expect(shift, error, base.expected, True, settings)
     judgement = forecast.judge(0)
     assert judgement.high - judgement.gain == pytest.approx(t(5).ppf(0.975) * spread)
     assert judgement.probability == pytest.approx(t(5).cdf(gain / spread))

@@ -208,7 +208,7 @@ def test_a_judgement_by_hand():
     moved, error = found.shift(0)
     links = found.accuracy.logit()
     assert moved == pytest.approx(float((links[:, 1] - links[:, 0]).mean()))
-    gain, spread = expect(moved, error, 0.5, found.baseline.expected, True, PLAIN)
+    gain, spread = expect(moved, error, found.baseline.expected, True, PLAIN)
     judged = found.judge(0)
     assert judged.gain == pytest.approx(gain)
     assert judged.score == pytest.approx(100 * found.baseline.expected + gain)
@@ -223,32 +223,29 @@ def test_a_judgement_by_hand():
 
 
 def test_expect_by_hand():
-    """At 0.6 in the trial and 0.8 in the plan: what half of the way would change counts too."""
-    gain, spread = expect(0.3, 0.05, 0.6, 0.8, True, Calibration(1.2, 0.02, 0.25))
+    gain, spread = expect(0.3, 0.05, 0.8, True, Calibration(1.2, 0.02, 0.25))
     after = logistic(logit(0.8) + 0.36)
     assert gain == pytest.approx(100 * (after - 0.8))
-    halfway = 100 * (logistic(logit(0.7) + 0.36) - 0.7)
     parts = (
         1.2 * 100 * after * (1 - after) * 0.05,
         0.02 * 100 * math.sqrt(0.8 * 0.2),
         0.25 * gain,
-        gain - halfway,
     )
     assert spread == pytest.approx(math.hypot(*parts), rel=1e-4)
 
 
 def test_expect_of_a_real_target():
-    gain, spread = expect(0.1, 0.02, 0.4, 0.4, False, Calibration(0.5, 0.02, 0.25))
+    gain, spread = expect(0.1, 0.02, 0.4, False, Calibration(0.5, 0.02, 0.25))
     assert gain == pytest.approx(5.0)
     assert spread == pytest.approx(math.hypot(0.5 * 100 * 0.02, 0.02 * 50, 0.25 * 5.0))
-    assert expect(3.0, 0.0, 0.4, 0.4, False, PLAIN)[0] == 100
-    assert expect(-3.0, 0.0, 0.4, 0.4, False, PLAIN)[0] == -100
+    assert expect(3.0, 0.0, 0.4, False, PLAIN)[0] == 100
+    assert expect(-3.0, 0.0, 0.4, False, PLAIN)[0] == -100
 
 
 @pytest.mark.parametrize("expected", [0.0, 1e-7, 0.5, 1.0])
 @pytest.mark.parametrize("shift", [-100.0, 0.0, 100.0])
 def test_gains_stay_within_what_is_possible(expected, shift):
-    gain, spread = expect(shift, 0.1, expected, expected, True, PLAIN)
+    gain, spread = expect(shift, 0.1, expected, True, PLAIN)
     assert -100 * expected <= gain <= 100 * (1 - expected)
     assert spread > 0
     assert spread >= 0.02 * 100 * math.sqrt(max(expected * (1 - expected), 1e-4))

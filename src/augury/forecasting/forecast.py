@@ -160,16 +160,18 @@ class Forecast:
         """Return what is expected of a candidate, numbered from 0."""
         base, freedom = self.baseline, self.calibration.freedom
         moved, error = self.shift(candidate)
-        gain, spread = expect(
-            moved, error, base.tried, base.expected, bool(self.classes), self.calibration
-        )
-        half = float(stdtrit(freedom, 0.975)) * spread
+        size = float(stdtrit(freedom, 0.975))
+        ends = []
+        for at in (base.expected, (base.tried + base.expected) / 2):  # the curve may lead less far
+            gain, spread = expect(moved, error, at, bool(self.classes), self.calibration)
+            ends += [gain - size * spread, gain + size * spread]
+        gain, spread = expect(moved, error, base.expected, bool(self.classes), self.calibration)
         worst, best = _bounds(base.expected, bool(self.classes))
         return Judgement(
             100 * base.expected + gain,
             gain,
-            max(worst, gain - half),
-            min(best, gain + half),
+            max(worst, min(ends)),
+            min(best, max(ends)),
             float(stdtr(freedom, gain / spread)),
             self._per_class(candidate + 1),
             clear=abs(moved) > float(stdtrit(self._run_noise()[1], CLEAR)) * error,
@@ -318,23 +320,20 @@ class Forecast:
 def expect(
     shift: float,
     error: float,
-    tried: float,
     expected: float,
     classes: bool,
     calibration: Calibration,
 ) -> tuple[float, float]:
     """Return the expected gain in points and the standard deviation of what it may miss.
 
-    It may miss the gain by the error of δ, by what planned trainings stray from trials, and by
-    what the gain would change if the learning curve led only half as far.
+    It may miss the gain by the error of δ, and by what planned trainings stray from trials.
 
     Parameters
     ----------
     shift, error
         δ and its standard error.
-    tried, expected
-        Accuracy without augmentation in the trial, and expected of the planned training, as
-        shares.
+    expected
+        Accuracy expected of the planned training without augmentation, as a share.
     classes
         Whether the target is a class; else δ is a change of the share of variance explained.
     calibration
@@ -342,9 +341,9 @@ def expect(
     """
     moved = calibration.slope * shift
 
-    def points(value: float, base: float = expected) -> float:
-        worst, best = _bounds(base, classes)
-        raw = 100 * (_logistic(_logit(base) + value) - base) if classes else 100 * value
+    def points(value: float) -> float:
+        worst, best = _bounds(expected, classes)
+        raw = 100 * (_logistic(_logit(expected) + value) - expected) if classes else 100 * value
         return min(best, max(worst, raw))
 
     gain = points(moved)
@@ -354,7 +353,6 @@ def expect(
         calibration.slope * slope * error,
         calibration.floor * size,
         calibration.share * gain,
-        gain - points(moved, (tried + expected) / 2),
     )
     return gain, spread
 

@@ -11,6 +11,7 @@ from PIL import Image
 from sklearn.datasets import load_sample_images
 
 import augury
+from augury.adapters.export import FORMATS
 from augury.augmentations import Augmentation, parse
 
 SIDE = 64
@@ -116,3 +117,17 @@ def sigma_of(kernel: np.ndarray) -> float:
 
 def export(spec: str, library: str, channels: int = 3) -> str:
     return augury.export(spec, to=library, image_shape=(channels, SIDE, SIDE))
+
+
+EXACT = 3e-3
+"""The mean difference of pixels up to which two images are the same."""
+
+RECIPES = ("trivial_augment(1)", "rand_augment(1,20)")
+
+
+def differs(spec: str, library: str) -> float:
+    return FORMATS[library].table[type(parse(spec))].differs
+
+
+def ours_with(spec, image, params):
+    return parse(spec).apply(image[None, None], params)[0, 0].clamp(0, 1)

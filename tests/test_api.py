@@ -62,12 +62,6 @@ def test_nothing_public_changes_unnoticed() -> None:
     assert inventory() == FILE.read_text(encoding="utf-8"), "python tests/api_inventory.py"
 
 
-ALIKE = {
-    "Baseline",  # of a forecast, and of the ranking that it becomes
-    "HeldOut",  # examples of a trial, and the statistic of them
-}
-
-
 def test_one_name_is_one_class() -> None:
     found: dict[str, list[str]] = {}
     for file in sorted((ROOT / "src").rglob("*.py")):
@@ -75,6 +69,4 @@ def test_one_name_is_one_class() -> None:
             names = re.findall(r"^class ([A-Z]\w*)", file.read_text(encoding="utf-8"), re.M)
             for name in names:
                 found.setdefault(name, []).append(str(file.relative_to(ROOT / "src")))
-    assert {
-        name: files for name, files in found.items() if len(files) > 1 and name not in ALIKE
-    } == {}
+    assert {name: files for name, files in found.items() if len(files) > 1} == {}

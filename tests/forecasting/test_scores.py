@@ -24,7 +24,7 @@ from augury.forecasting.scores import base as module
 from augury.forecasting.scores.base import ClosedForm
 from augury.forecasting.scores.kernel_ridge import by_features, by_kernel
 from augury.statistics.base import Estimate, group_of
-from augury.statistics.heldout import HeldOut
+from augury.statistics.heldout import HeldOutRisk
 
 CPU = torch.device("cpu")
 REPLICATES = torch.tensor([0.3, 0.5, 0.4, 0.6], dtype=torch.float64)
@@ -187,7 +187,7 @@ def test_kernel_and_features_predict_the_same_and_as_by_hand(ratio):
     generator = torch.Generator().manual_seed(0)
     psi = torch.randn(24, 5, generator=generator, dtype=torch.float64)
     y = torch.randn(24, 1, generator=generator, dtype=torch.float64)
-    held_out = HeldOut(psi, y, False)
+    held_out = HeldOutRisk(psi, y, False)
     found = [solve(held_out, 3, (ratio,)) for solve in (by_kernel, by_features)]
     assert found[0].value == pytest.approx(found[1].value, rel=1e-9)
     torch.testing.assert_close(found[0].replicates, found[1].replicates)

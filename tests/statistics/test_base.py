@@ -9,7 +9,7 @@ import torch
 from refusal import refused
 
 from augury.features.orbit import Orbit
-from augury.statistics import Alignment, Estimate, HeldOut, RidgeRisk, group_of
+from augury.statistics import Alignment, Estimate, HeldOutRisk, RidgeRisk, group_of
 from augury.statistics.heldout import folds_of
 from augury.statistics.ridge import solve_positive
 
@@ -42,9 +42,9 @@ GROUPS = [7, 1, 6, 17, 14, 2, 8, 7, 18, 0, 2, 13]
 def test_defaults_are_those_that_are_documented():
     features, targets = examples()
     assert len(fitted(Alignment(), features, targets).result().replicates) == 20
-    assert HeldOut(features, targets, True).groups == 20
+    assert HeldOutRisk(features, targets, True).groups == 20
     assert Estimate(1.0, torch.zeros(2), torch.zeros(0)).chance == -math.inf
-    held = HeldOut(features, targets, True)
+    held = HeldOutRisk(features, targets, True)
     plain = fitted(RidgeRisk(held), features, targets).result()
     assert RidgeRisk(held).ratios == (1e-3, 1e-2, 0.1, 1.0)
     explicit = RidgeRisk(held, folds=5, ratios=(1e-3, 1e-2, 0.1, 1.0))
@@ -59,14 +59,14 @@ def test_defaults_are_those_that_are_documented():
 
 def test_statistics_are_added_only_where_they_are_judged_on_the_same_examples():
     features, targets = examples()
-    held = HeldOut(features, targets, True)
+    held = HeldOutRisk(features, targets, True)
     assert held == held
-    assert held == HeldOut(features.clone(), targets.clone(), True)
+    assert held == HeldOutRisk(features.clone(), targets.clone(), True)
     for other in (
-        HeldOut(features + 1, targets, True),
-        HeldOut(features, targets.flip(1), True),
-        HeldOut(features, targets, False),
-        HeldOut(features, targets, True, groups=19),
+        HeldOutRisk(features + 1, targets, True),
+        HeldOutRisk(features, targets.flip(1), True),
+        HeldOutRisk(features, targets, False),
+        HeldOutRisk(features, targets, True, groups=19),
     ):
         assert held != other
         refused("same settings", RidgeRisk(held).__add__, RidgeRisk(other))
@@ -100,7 +100,7 @@ def test_folds_hold_every_example_out_once():
 def test_the_estimate_of_losses_is_their_negative_mean_with_and_without_groups():
     features, targets = examples(30)
     losses = torch.arange(30, dtype=torch.float64)
-    found = HeldOut(features, targets, True, groups=4).estimate(losses)
+    found = HeldOutRisk(features, targets, True, groups=4).estimate(losses)
     group = group_of(torch.arange(30), 4)
     assert found.value == -14.5
     for g in range(4):
@@ -108,14 +108,14 @@ def test_the_estimate_of_losses_is_their_negative_mean_with_and_without_groups()
     for c in range(3):
         assert float(found.per_class[c]) == pytest.approx(-float(losses[c::3].mean()))
     none = torch.cat([targets, torch.zeros(30, 1, dtype=torch.float64)], 1)
-    assert float(HeldOut(features, none, True).estimate(losses).per_class[3]) == 0
-    real = HeldOut(features, targets[:, :1], False).estimate(losses)
+    assert float(HeldOutRisk(features, none, True).estimate(losses).per_class[3]) == 0
+    real = HeldOutRisk(features, targets[:, :1], False).estimate(losses)
     assert real.per_class.shape == (0,)
 
 
 def test_the_best_penalty_is_looked_for_beside_the_best_of_those_given():
     features, targets = examples(30)
-    held, seen = HeldOut(features, targets[:, :1], False), []
+    held, seen = HeldOutRisk(features, targets[:, :1], False), []
 
     def predict(ratio):
         seen.append(ratio)
@@ -146,12 +146,13 @@ def test_two_groups_are_enough_for_error_bars():
     assert len(fitted(Alignment(groups=2), features, targets).result().replicates) == 2
     refused("at least 2 groups, not 1", Alignment, groups=1)
     assert (
-        fitted(RidgeRisk(HeldOut(features, targets, True), folds=2), features, targets).folds == 2
+        fitted(RidgeRisk(HeldOutRisk(features, targets, True), folds=2), features, targets).folds
+        == 2
     )
-    refused("at least 2 folds, not 1", RidgeRisk, HeldOut(features, targets, True), folds=1)
+    refused("at least 2 folds, not 1", RidgeRisk, HeldOutRisk(features, targets, True), folds=1)
 
 
 def test_the_mean_loss_of_a_class_of_one_is_its_loss():
     features, targets = examples(4, classes=4)
-    found = HeldOut(features, targets, True).estimate(torch.tensor([1.0, 2.0, 3.0, 4.0]))
+    found = HeldOutRisk(features, targets, True).estimate(torch.tensor([1.0, 2.0, 3.0, 4.0]))
     assert found.per_class.tolist() == [-1, -2, -3, -4]

@@ -22,7 +22,7 @@ from augury.forecasting.scores import SCORES, KernelRidgeScore, RidgeScore, Sett
 from augury.forecasting.scores import kernel_ridge as kernel_ridge_module
 from augury.forecasting.scores.kernel_ridge import by_features, by_kernel
 from augury.statistics import group_of
-from augury.statistics.heldout import HeldOut
+from augury.statistics.heldout import HeldOutRisk
 from augury.statistics.ridge import RidgeRisk
 
 CPU = torch.device("cpu")
@@ -51,7 +51,7 @@ def problem(seed, examples=24, classes=3, versions=3, d=5):
 
 
 def ridge_of(orbit, targets, *, classes=True, groups=6, folds=3, **options):
-    return RidgeRisk(HeldOut(orbit.origin, targets, classes, groups), folds=folds, **options)
+    return RidgeRisk(HeldOutRisk(orbit.origin, targets, classes, groups), folds=folds, **options)
 
 
 def fitted(orbit, targets, **options):
@@ -141,7 +141,7 @@ def test_kernel_ridge_equals_the_explicit_kernel_from_either_side(seed, d, folds
     orbit, labels, targets = problem(seed, d=d)
     kernel = reference.averaged_kernel(orbit.features.numpy(), orbit.weights.numpy())
     fold = group_of(torch.arange(24), folds).numpy()
-    held_out = HeldOut(orbit.mean, targets, True)
+    held_out = HeldOutRisk(orbit.mean, targets, True)
     losses = []
     for one in (ratio, ratio / math.sqrt(10), ratio * math.sqrt(10)):
         predictions = slow.explicit_kernel_ridge(kernel, targets.numpy(), fold, one)
@@ -300,6 +300,6 @@ def test_chance_is_the_best_that_one_prediction_for_all_can_do():
     y = torch.tensor([[1, 0], [1, 0], [1, 0], [0, 1]], dtype=torch.float64)
     x = torch.zeros(4, 1, dtype=torch.float64)
     entropy = -(0.75 * math.log(0.75) + 0.25 * math.log(0.25))
-    assert HeldOut(x, y, True).estimate(torch.ones(4)).chance == pytest.approx(-entropy)
+    assert HeldOutRisk(x, y, True).estimate(torch.ones(4)).chance == pytest.approx(-entropy)
     real = torch.tensor([[1.0], [2.0], [3.0], [6.0]], dtype=torch.float64)
-    assert HeldOut(x, real, False).estimate(torch.ones(4)).chance == pytest.approx(-3.5)
+    assert HeldOutRisk(x, real, False).estimate(torch.ones(4)).chance == pytest.approx(-3.5)

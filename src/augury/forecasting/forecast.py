@@ -75,7 +75,7 @@ class Judgement:
 
 
 @dataclass(frozen=True)
-class Baseline:
+class BaselineForecast:
     """No augmentation: what the trial showed, and what is expected of the planned training."""
 
     tried: float
@@ -240,7 +240,7 @@ class Forecast:
         errors = (1 - float(half.mean()), 1 - float(own.mean()))
         return min(max(math.log2(max(errors[0], 1e-6) / max(errors[1], 1e-6)), 0.0), _FASTEST)
 
-    def _baseline(self) -> Baseline:
+    def _baseline(self) -> BaselineForecast:
         replicas = torch.cat([fold.replicas for fold in self.folds])
         tried = float(self.accuracy[:, 0].mean())
         spread = float(replicas.std()) if len(replicas) > 1 else 0.0
@@ -251,7 +251,7 @@ class Forecast:
             reach = min(self.doublings, 1.0) + max(self.doublings - 1.0, 0.0) / 2
             expected = 1 - (1 - tried) * 2 ** (-self.rate * reach)
         error = spread / math.sqrt(max(1, len(replicas)))
-        return Baseline(tried, expected, error, self._curve[1], self.balanced)
+        return BaselineForecast(tried, expected, error, self._curve[1], self.balanced)
 
     def _run_noise(self) -> tuple[float, float]:
         """Return the standard error of δ that training runs leave, and its degrees of freedom.

@@ -2,7 +2,7 @@
 
 from augury.statistics.alignment import Alignment
 from augury.statistics.base import Estimate, Statistic, group_of
-from augury.statistics.heldout import HeldOut
+from augury.statistics.heldout import HeldOutRisk
 from augury.statistics.jackknife import Interval, jackknife
 from augury.statistics.ridge import RidgeRisk
 from augury.statistics.temperature import calibrated_log_loss, fit_scale
@@ -10,7 +10,7 @@ from augury.statistics.temperature import calibrated_log_loss, fit_scale
 __all__ = [
     "Alignment",
     "Estimate",
-    "HeldOut",
+    "HeldOutRisk",
     "Interval",
     "RidgeRisk",
     "Statistic",

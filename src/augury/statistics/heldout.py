@@ -17,7 +17,7 @@ _STEP = math.sqrt(10)
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
+class HeldOutRisk:
     """All examples, as they are judged when the fold they are in was held out.
 
     Attributes
@@ -40,7 +40,7 @@ class HeldOut:
     def __eq__(self, other: object) -> bool:
         """Compare by content: statistics that are added must be judged on the same examples."""
         return self is other or (
-            isinstance(other, HeldOut)
+            isinstance(other, HeldOutRisk)
             and (self.classes, self.groups) == (other.classes, other.groups)
             and torch.equal(self.features, other.features)
             and torch.equal(self.targets, other.targets)
@@ -95,8 +95,8 @@ class HeldOut:
 def folds_of(examples: int, folds: int, device: torch.device) -> list[tuple[Tensor, Tensor]]:
     """Return the indices inside and outside of each fit; a fold that no example fell into has none.
 
-    An example's fold follows from its index alone, and holds whole groups of `HeldOut` where their
-    number is a multiple of `folds`.
+    An example's fold follows from its index alone, and holds whole groups of `HeldOutRisk` where
+    their number is a multiple of `folds`.
     """
     fold = group_of(torch.arange(examples, device=device), folds)
     parts = [(fold != f, fold == f) for f in range(folds)]

@@ -17,7 +17,7 @@ from torch import Tensor
 from augury._base.errors import AuguryError
 from augury.features.orbit import Orbit
 from augury.statistics.base import Estimate, Statistic, group_of
-from augury.statistics.heldout import HeldOut, folds_of
+from augury.statistics.heldout import HeldOutRisk, folds_of
 
 _MOST_FEATURES = 8192  # (folds, d, d) in float64 is 2.7 GB there
 
@@ -45,7 +45,7 @@ class RidgeRisk(Statistic):
 
     def __init__(
         self,
-        held_out: HeldOut,
+        held_out: HeldOutRisk,
         *,
         folds: int = 5,
         ratios: tuple[float, ...] = (1e-3, 1e-2, 0.1, 1.0),

@@ -12,7 +12,7 @@ from augury.augmentations.base import Augmentation
 from augury.features.orbit import Orbit
 from augury.forecasting.scores.base import ClosedForm, Setting
 from augury.statistics.base import Estimate
-from augury.statistics.heldout import HeldOut, folds_of
+from augury.statistics.heldout import HeldOutRisk, folds_of
 from augury.statistics.ridge import RidgeRisk, solve_positive
 
 _MOST = 5000
@@ -59,7 +59,7 @@ class KernelRidgeScore(ClosedForm):
             self.tick(repr(augmentation))
         psi = torch.cat(parts)
         psi = psi[torch.cat(order).argsort().to(psi.device)]
-        held_out = HeldOut(psi, data.targets(), data.classes is not None, self.groups)
+        held_out = HeldOutRisk(psi, data.targets(), data.classes is not None, self.groups)
         solve = by_features if psi.shape[1] < len(psi) else by_kernel
         found = solve(held_out, self.folds, self.ratios)
         self.tick(repr(augmentation))
@@ -71,7 +71,7 @@ class KernelRidgeScore(ClosedForm):
         return super().describe() + less
 
 
-def by_kernel(held_out: HeldOut, folds: int, ratios: tuple[float, ...]) -> Estimate:
+def by_kernel(held_out: HeldOutRisk, folds: int, ratios: tuple[float, ...]) -> Estimate:
     """Solve (K + mλI) α = Y for the m examples outside each fold: m × m.
 
     λ is a ratio times the mean diagonal of K over the number N of all examples.
@@ -95,7 +95,7 @@ def by_kernel(held_out: HeldOut, folds: int, ratios: tuple[float, ...]) -> Estim
     return held_out.best(predict, ratios)
 
 
-def by_features(held_out: HeldOut, folds: int, ratios: tuple[float, ...]) -> Estimate:
+def by_features(held_out: HeldOutRisk, folds: int, ratios: tuple[float, ...]) -> Estimate:
     """Find the same from (ΨᵀΨ/n + λI) W = ΨᵀY/n: ``(d, d)``."""
     psi = held_out.features
     share = (psi.shape[1] + 1) / len(psi)  # from K's mean diagonal to that of E[ψψᵀ]

@@ -10,7 +10,7 @@ from augury.augmentations import identity
 from augury.augmentations.base import Augmentation
 from augury.forecasting.scores.base import ClosedForm
 from augury.statistics.base import Estimate
-from augury.statistics.heldout import HeldOut
+from augury.statistics.heldout import HeldOutRisk
 from augury.statistics.ridge import RidgeRisk
 
 
@@ -45,10 +45,10 @@ class RidgeScore(ClosedForm):
         return found
 
     @cached_property
-    def _clean(self) -> HeldOut:
+    def _clean(self) -> HeldOutRisk:
         data = self.setting.data
         parts = list(self.setting.orbits(identity(), self.folds))
         index = torch.cat([part for _, part in parts])
         features = torch.cat([orbit.mean for orbit, _ in parts])
         features = features[index.argsort().to(features.device)]
-        return HeldOut(features, data.targets(), data.classes is not None, self.groups)
+        return HeldOutRisk(features, data.targets(), data.classes is not None, self.groups)

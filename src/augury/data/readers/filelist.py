@@ -13,6 +13,7 @@ from augury._base.text import flat, listed
 from augury.data.readers.columns import column_of
 from augury.data.readers.folder import read_images
 from augury.data.readers.images import EXTENSIONS
+from augury.data.readers.listing import Listing
 from augury.data.readers.recordings import SOUNDS
 from augury.data.readers.sounds import read_sounds
 from augury.data.source import Request, Source
@@ -61,8 +62,8 @@ def read_list(
         notes.append(f"other columns were not used: {listed(others)}")
     y = None if label is None else np.asarray(column_of(frame, label, str(path)), dtype=object)
     groups = None if group is None else np.asarray(column_of(frame, group, str(path)), object)
-    read = read_sounds if noun == "recording" else read_images
-    return read(root, paths, y, None, request, notes, str(path), groups)
+    listing = Listing(root, str(path), noun, paths, y, notes=notes, groups=groups)
+    return read_sounds(listing, request) if noun == "recording" else read_images(listing, request)
 
 
 def _root(beside: Path, first: str) -> Path:

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 
-from augury._base.errors import AuguryError
 from augury._base.text import flat
 from augury.data.clips import (
     MOST_CLIPS,
@@ -20,73 +14,41 @@ from augury.data.clips import (
     fit_length,
     resample,
 )
-from augury.data.groups import match_groups
-from augury.data.labels import Labels
 from augury.data.limits import check_bytes
-from augury.data.readers.bad import BadFiles, Unreadable, relative
+from augury.data.readers.listing import Listing, Reading
 from augury.data.readers.recordings import Recording, open_recording
-from augury.data.sampling import select
 from augury.data.source import Request, Source
 
 
-def read_sounds(
-    root: Path,
-    files: Sequence[Path],
-    y: np.ndarray | None,
-    names: Sequence[str] | None,
-    request: Request,
-    notes: Sequence[str],
-    shown: str,
-    groups: np.ndarray | None = None,
-) -> Source:
+def read_sounds(listing: Listing, request: Request) -> Source:
     """Read recordings with labels, or without where they are new.
 
     Those to keep are chosen first; their headers are looked at; then their clips are read, two
     recordings at a time: of a long one, only the stretches that are used. Clips of one recording
     form a group where no other is named.
     """
-    notes, total = list(notes), len(files)
-    classes = None if names is None else tuple(names)
-    labels: Any = y
-    if groups is None and request.group is not None:
-        groups = match_groups(request.group, [relative(file, root) for file in files])
-    if y is not None and not request.new:
-        labels, kept, left_out = select(y, len(files), classes, request)
-        notes += left_out
-        if kept is not None:
-            files = [files[i] for i in kept]
-            groups = None if groups is None else groups[kept]
-    bad = BadFiles(root, shown, request.skip_bad, "recording")
-    opened: dict[int, Recording] = {}
-    for number, file in enumerate(files):
-        try:
-            opened[number] = open_recording(file)
-        except Unreadable as error:
-            bad.add(file, error)
-    if not opened:
-        raise AuguryError(f"none of the {len(files):,} recordings in {flat(shown)} can be read")
+    reading = Reading(listing, request)
+    opened, notes = reading.open(open_recording), reading.notes
     rate, length, most = _plan(opened, request, notes)
-    clips, numbers = _read(opened, rate, length, most, request, bad, shown)
-    notes += bad.notes()
+    clips, numbers = _read(reading, opened, rate, length, most)
+    notes += reading.bad.notes()
     whole = [opened[n].seconds for n in dict.fromkeys(numbers.tolist())]
     fixed = request.seconds is not None or request.like is not None
     notes += describe_clips(whole, length, len(numbers), fixed)
     if any(recording.channels > 1 for recording in opened.values()):
         stereo = sum(recording.channels > 1 for recording in opened.values())
         notes.append(f"channels were averaged to one ({stereo:,} of {len(opened):,} recordings)")
-    several = len(numbers) > len(whole)
-    if groups is None and several and not request.new:
-        groups = np.arange(len(files))
-    if labels is not None:
-        labels = labels.take(numbers) if isinstance(labels, Labels) else labels[numbers]
+    groups = reading.take_groups(numbers)
+    if groups is None and len(numbers) > len(whole) and not request.new:
+        groups = numbers
     return Source(
         clips,
-        labels,
-        classes,
+        reading.take_labels(numbers),
+        listing.classes,
         "sound",
         notes=tuple(notes),
-        total=max(total, len(numbers)),
-        groups=None if groups is None else groups[numbers],
+        total=max(len(listing.files), len(numbers)),
+        groups=groups,
         rate=rate,
     )
 
@@ -109,46 +71,26 @@ def _plan(
 
 
 def _read(
-    opened: dict[int, Recording],
-    rate: int,
-    length: float,
-    most: int,
-    request: Request,
-    bad: BadFiles,
-    shown: str,
+    reading: Reading, opened: dict[int, Recording], rate: int, length: float, most: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return clips ``(N, 1, samples)``, and the number of the file that each is from."""
     samples = max(1, round(length * rate))
     starts = {n: clip_starts(r.seconds, length, most) for n, r in opened.items()}
     check_bytes(
         4 * samples * sum(map(len, starts.values())),
-        f"the recordings of {flat(shown)}",
+        f"the recordings of {flat(reading.listing.shown)}",
         "give a lower --rate or shorter clips with --seconds",
     )
 
-    def one(number: int) -> list[np.ndarray] | Unreadable:
+    def one(number: int) -> list[np.ndarray]:
         recording = opened[number]
-        try:
-            return [_clip(recording, start, length, rate, samples) for start in starts[number]]
-        except Unreadable as error:
-            return error
+        return [_clip(recording, start, length, rate, samples) for start in starts[number]]
 
     clips: list[np.ndarray] = []
     numbers: list[int] = []
-    pool = ThreadPoolExecutor(2)
-    try:
-        for done, (number, found) in enumerate(zip(opened, pool.map(one, opened), strict=True), 1):
-            if isinstance(found, Unreadable):
-                bad.add(opened[number].path, found)
-            else:
-                clips += found
-                numbers += [number] * len(found)
-            if request.progress is not None:
-                request.progress(done, len(opened))
-    finally:  # also after Ctrl-C: what has not begun is not waited for
-        pool.shutdown(cancel_futures=True)
-    if not clips:
-        raise AuguryError(f"none of the {len(opened):,} recordings in {flat(shown)} can be read")
+    for number, found in reading.read(list(opened), one):
+        clips += found
+        numbers += [number] * len(found)
     return np.stack(clips)[:, None], np.array(numbers)
 
 

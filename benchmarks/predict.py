@@ -118,9 +118,12 @@ def arrays(cell: Cell, calibration: Calibration) -> tuple[np.ndarray, ...]:
     trial, real = cell["trial"], real_gains(cell)
     specs = [spec for spec in trial["shift"] if spec in real]
     found = [
-        expect(trial["shift"][s], trial["error"][s], trial["expected"], True, calibration)
+        expect(
+            trial["shift"][s], trial["error"][s], trial["expected"], not cell.get("real"),
+            calibration,
+        )
         for s in specs
-    ]
+    ]  # fmt: skip
     gain, spread = np.array(found).T
     return gain, spread, np.array([real[s] for s in specs])
 

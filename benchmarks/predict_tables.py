@@ -16,13 +16,15 @@ import json
 import os
 import time
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from _result import environment
+from predict import Cell, arrays, fit, real_gains
+from scipy.special import stdtr
 from scipy.stats import spearmanr
 from sklearn import datasets
 
@@ -30,13 +32,17 @@ from augury._base.devices import resolve_device
 from augury._base.files import write
 from augury.augmentations import default_augmentations, identity
 from augury.data import Dataset, Preparation, as_dataset
-from augury.forecasting.rank import rank
+from augury.forecasting.forecast import Calibration
+from augury.forecasting.scores.base import Setting
 from augury.forecasting.scores.boosting import BoostingScore, fit_trees, trees_take
 from augury.forecasting.tables import table_of
 from augury.forecasting.training import train_together
 from augury.forecasting.trial import stratified_order
+from augury.forecasting.verdicts import POINTS, UNDECIDED, verdict
 
 RESULTS = Path(__file__).parent / "results" / "predict_tables"
+HURTS = 0.5
+"""Points from which a mean real gain over the splits contradicts a verdict."""
 OWN = ("iris", "wine", "breast_cancer", "diabetes", "digits")
 """The tables that scikit-learn bundles; linnerud has 20 rows, too few to hold any out."""
 
@@ -93,20 +99,24 @@ def one_split(path: Path | None, name: str, split: int, seeds: int, effort: int)
     torch.set_num_threads(1)
     train, test = halves(unpack(path, name), split)
     candidates = default_augmentations("vector", train.shape)
-    found = rank(train, augmentations=candidates, seed=split, effort=effort)
-    plain = score_trees(train, test, None, split)
-    real = {
-        repr(c): np.mean([score_trees(train, test, c, 100 * split + k) for k in range(seeds)])
-        - plain
+    table = table_of(train)
+    setting = Setting(train, None, 1, split, torch.device("cpu"), effort=effort)
+    forecast = BoostingScore(setting).forecast([c.bound(table) for c in candidates])
+    moved = [forecast.shift(k) for k in range(len(forecast))]
+    specs = [repr(c) for c in candidates]
+    accuracy = {"identity": [score_trees(train, test, None, split)]} | {
+        repr(c): [score_trees(train, test, c, 100 * split + k) for k in range(seeds)]
         for c in candidates
     }
-    rows = {row.augmentation: row for row in found.rows}
+    trial = {
+        "folds": len(forecast.folds), "replicas": 1, "tried": forecast.baseline.tried,
+        "expected": forecast.baseline.expected, "chance": forecast.baseline.chance,
+        "shift": {s: m for s, (m, _) in zip(specs, moved, strict=True)},
+        "error": {s: e for s, (_, e) in zip(specs, moved, strict=True)},
+        "clear": {s: forecast.judge(k).clear for k, s in enumerate(specs)},
+    }  # fmt: skip
     return {
-        "plain": plain, "expected": found.baseline.score,
-        "real": {spec: float(gain) for spec, gain in real.items()},
-        "forecast": {s: asdict(rows[s])["gain"] for s in real},
-        "probability": {s: rows[s].probability for s in real},
-        "verdict": {s: rows[s].verdict for s in real},
+        "source": name, "real": train.classes is None, "accuracy": accuracy, "trial": trial
     }  # fmt: skip
 
 
@@ -162,16 +172,35 @@ def read(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
 
 
-def gains(cell: dict[str, Any]) -> dict[str, np.ndarray]:
+def gains(table: dict[str, Any]) -> dict[str, np.ndarray]:
     """Return what each candidate really gained boosting, ``(splits,)``."""
-    splits = cell["splits"]
-    return {spec: np.array([split["real"][spec] for split in splits]) for spec in splits[0]["real"]}
+    each = [real_gains(split) for split in table["splits"]]
+    return {spec: np.array([real[spec] for real in each]) for spec in each[0]}
 
 
-def said_to_help(cell: dict[str, Any], least: str = "probably helps") -> list[str]:
-    """Return the candidates that were said to help, once for each split."""
-    words = ("helps",) if least == "helps" else ("helps", "probably helps")
-    return [s for split in cell["splits"] for s, v in split["verdict"].items() if v in words]
+def say(split: Cell, calibration: Calibration) -> dict[str, str]:
+    """Return the verdict on each candidate, as a ranking gives it."""
+    trial = split["trial"]
+    if not split["real"] and trial["tried"] <= trial["chance"] + 0.015:
+        return dict.fromkeys(trial["shift"], UNDECIDED)  # nothing was learnt
+    gain, spread, _ = arrays(split, calibration)
+    probability = stdtr(calibration.freedom, gain / spread)
+    said = {}
+    for spec, g, p in zip(trial["shift"], gain, probability, strict=True):
+        word = verdict(float(g), float(p), POINTS)
+        sure = word in ("helps", "hurts") and not trial["clear"][spec]
+        said[spec] = f"probably {word}" if sure else word
+    return said
+
+
+def judged(tables: list[dict[str, Any]]) -> list[list[dict[str, str]]]:
+    """Return the verdicts on each table's splits, by constants fitted to the other tables."""
+    found = []
+    for table in tables:
+        others = [split for other in tables if other is not table for split in other["splits"]]
+        constants = fit(others)
+        found.append([say(split, constants) for split in table["splits"]])
+    return found
 
 
 def _mean(values: np.ndarray) -> str:
@@ -181,50 +210,51 @@ def _mean(values: np.ndarray) -> str:
 
 def page(folder: Path) -> str:
     """Return the page of the docs."""
-    cells = read(folder)
+    tables = read(folder)
     lines = ["| table | rows | columns | plain | best | worst | ρ | said | hurt |",
              "| --- |" + " --- |" * 8]  # fmt: skip
     nets = ["| table | plain | best | worst |", "| --- | --- | --- | --- |"]
-    sure = wrong = all_said = all_wrong = 0
+    said = dict.fromkeys(("helps", "probably helps", "hurts", "probably hurts"), 0)
+    wrong = dict(said)
     both = network_gains = 0
-    for cell in cells:
-        real = gains(cell)
+    for table, verdicts in zip(tables, judged(tables), strict=True):
+        real = gains(table)
         mean = {spec: float(values.mean()) for spec, values in real.items()}
         best, worst = max(mean, key=mean.__getitem__), min(mean, key=mean.__getitem__)
         rho = np.mean([
-            spearmanr(list(split["forecast"].values()), list(split["real"].values()))[0]
-            for split in cell["splits"]
+            spearmanr(list(split["trial"]["shift"].values()), list(real_gains(split).values()))[0]
+            for split in table["splits"]
         ])  # fmt: skip
-        said = said_to_help(cell)
-        hurt = [spec for spec in said if mean[spec] < -0.5]
-        certain = said_to_help(cell, "helps")
-        sure, all_said = sure + len(certain), all_said + len(said)
-        wrong += sum(mean[spec] < -0.5 for spec in certain)
-        all_wrong += len(hurt)
-        plain = np.mean([split["plain"] for split in cell["splits"]])
+        here, hurt = 0, 0
+        for split in verdicts:
+            for spec, word in split.items():
+                if word not in said:
+                    continue
+                helps = word.endswith("helps")
+                amiss = mean[spec] < -HURTS if helps else mean[spec] > HURTS
+                said[word], wrong[word] = said[word] + 1, wrong[word] + amiss
+                here, hurt = here + helps, hurt + (helps and amiss)
+        plain = np.mean([split["accuracy"]["identity"] for split in table["splits"]])
         lines.append(
-            f"| {cell['name']} | {cell['rows']:,} | {cell['columns']} | {plain:.1f} | `{best}` "
-            f"{_mean(real[best])} | `{worst}` {_mean(real[worst])} | {rho:.2f} | {len(said)} | "
-            f"{len(hurt)} |"
+            f"| {table['name']} | {table['rows']:,} | {table['columns']} | {plain:.1f} | `{best}` "
+            f"{_mean(real[best])} | `{worst}` {_mean(real[worst])} | {rho:.2f} | {here} | {hurt} |"
         )
-        if "networks" in cell:
-            own = {s: np.array(v) for s, v in cell["networks"].items() if s != "plain"}
+        if "networks" in table:
+            own = {s: np.array(v) for s, v in table["networks"].items() if s != "plain"}
             means = {spec: float(values.mean()) for spec, values in own.items()}
             best, worst = max(means, key=means.__getitem__), min(means, key=means.__getitem__)
             nets.append(
-                f"| {cell['name']} | {np.mean(cell['networks']['plain']):.1f} | `{best}` "
+                f"| {table['name']} | {np.mean(table['networks']['plain']):.1f} | `{best}` "
                 f"{_mean(own[best])} | `{worst}` {_mean(own[worst])} |"
             )
-            network_gains += sum(value > 0.5 for value in means.values())
-            both += sum(value > 0.5 and mean[spec] > 0.5 for spec, value in means.items())
+            network_gains += sum(value > HURTS for value in means.values())
+            both += sum(value > HURTS and mean[spec] > HURTS for spec, value in means.items())
     words = (Path(__file__).parent / "predict_tables_page.md").read_text()
-    verdicts = (
-        f"“Helps” was said {sure} times, {wrong} times of what hurts by over half a point; with "
-        f"“probably helps”, {all_said} times, {all_wrong} of them of what hurts that much."
-    )
+    counts = ["| verdict | said | wrong by over half a point |", "| --- | --- | --- |"]
+    counts += [f"| {word} | {said[word]} | {wrong[word]} |" for word in said]
     return words.format(
-        splits=len(cells[0]["splits"]), table="\n".join(lines), networks="\n".join(nets),
-        verdicts=verdicts, shared=f"{both} of {network_gains}",
+        splits=len(tables[0]["splits"]), table="\n".join(lines), networks="\n".join(nets),
+        verdicts="\n".join(counts), shared=f"{both} of {network_gains}",
     )  # fmt: skip
 
 
@@ -244,7 +274,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.quick:
         found = one_split(None, "iris", 0, 1, 0)
-        assert np.isfinite(list(found["real"].values())).all()
+        assert np.isfinite(list(real_gains(found).values())).all()
     elif options.command == "run":
         options.out = options.out or str(RESULTS)
         run(options)

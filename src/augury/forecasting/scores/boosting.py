@@ -65,6 +65,22 @@ class BoostingScore(Score):
             return self._judge_all(candidates)
 
     def _judge_all(self, candidates: Sequence[Augmentation]) -> Judged:
+        data = self.setting.data
+        forecast = self.forecast(candidates)
+        judgements = [forecast.judge(k) for k in range(len(forecast))]
+        base = forecast.baseline
+        value, half = 100 * base.expected, 1.96 * 100 * base.error
+        warnings = []
+        if data.classes is not None and base.tried <= base.chance + 3 * max(base.error, 0.005):
+            warnings.append(
+                "boosting without augmentation learnt nothing beyond the most frequent class, so "
+                "nothing follows about augmentations"
+            )
+        own = Judgement(value, 0.0, value - half, value + half, 0.5)
+        return Judged(own, judgements, POINTS, tuple(warnings), decides=not warnings)
+
+    def forecast(self, candidates: Sequence[Augmentation]) -> Forecast:
+        """Fit every candidate on every fold, and return what follows."""
         data, seed = self.setting.data, self.setting.seed
         trial = Trial(1, min(_MOST, len(data) * 3 // 4), _FOLDS, self.name, replicas=1)
         self.repeats = self._repeats(make_fold(data, trial, seed, 0), candidates)
@@ -78,21 +94,10 @@ class BoostingScore(Score):
             candidates,
         )
         classes = None if data.task == "regression" else data.outputs
-        forecast = Forecast(
+        return Forecast(
             folds, data.y, classes, trained=trial.examples, planned=data.total, rate=0.0,
             calibration=CALIBRATION,
         )  # fmt: skip
-        judgements = [forecast.judge(k) for k in range(len(forecast))]
-        base = forecast.baseline
-        value, half = 100 * base.expected, 1.96 * 100 * base.error
-        warnings = []
-        if data.classes is not None and base.tried <= base.chance + 3 * max(base.error, 0.005):
-            warnings.append(
-                "boosting without augmentation learnt nothing beyond the most frequent class, so "
-                "nothing follows about augmentations"
-            )
-        own = Judgement(value, 0.0, value - half, value + half, 0.5)
-        return Judged(own, judgements, POINTS, tuple(warnings), decides=not warnings)
 
     def _repeats(self, fold: Fold, candidates: Sequence[Augmentation]) -> int:
         """Return how often every row is held out: by the effort, or by what the budget affords."""

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _cell import make_parser, save_digits
 from _result import environment
 
 from augury import search_policy
@@ -144,13 +145,8 @@ def page() -> str:
 
 def quick() -> None:
     """Run one small search on scikit-learn's digits, in a temporary directory."""
-    from sklearn.datasets import load_digits
-
-    digits = load_digits()
-    x, y = (15 * digits.images).astype(np.uint8), digits.target
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "digits.npz"
-        np.savez(path, x_train=x[:300], y_train=y[:300], x_test=x[600:], y_test=y[600:])
+        path = save_digits(Path(folder), 300)
         options = argparse.Namespace(
             data=path, source="digits", epochs=4, network="lenet", seeds=1, examples=None,
             device="cpu", out=folder,
@@ -160,17 +156,11 @@ def quick() -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("command", nargs="?", choices=("run", "table", "page"))
+    commands = ("run", "table", "page")
+    parser = make_parser(__doc__, commands, RESULTS, out=str(RESULTS))
     parser.add_argument("data", nargs="?", type=Path)
     parser.add_argument("--source", default="data")
-    parser.add_argument("--epochs", type=int, default=40)
-    parser.add_argument("--network", default="cnn")
-    parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--examples", type=int)
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--out", default=str(RESULTS))
-    parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     if options.quick:
         quick()

@@ -22,10 +22,10 @@ import tempfile
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
+from _cell import Cell, make_parser, save_digits, summarise
 from _result import environment
 from matplotlib.figure import Figure
 from scipy.optimize import minimize
@@ -47,8 +47,6 @@ from augury.forecasting.verdicts import CLEAR, POINTS, PROBABLE, SURE
 RESULTS = Path(__file__).parent / "results" / "predict"
 NOTHING = 0.3
 """Real gains of fewer points than these are neither help nor harm."""
-
-Cell = dict[str, Any]
 
 
 def run(options: argparse.Namespace) -> Path:
@@ -94,14 +92,9 @@ def try_again(path: Path, train: Dataset, device: torch.device, effort: int | No
     seconds = time.perf_counter() - started
     classes = len(train.classes or ())
     forecast = Forecast(folds, data.y, classes, trained=trial.examples, planned=cell["examples"])
-    moved = [forecast.shift(k) for k in range(len(forecast))]
-    base = forecast.baseline
     cell["trial"] = {
         **asdict(trial), "level": level, "seconds": round(seconds, 1),
-        "environment": environment(device),
-        "tried": base.tried, "expected": base.expected, "rate": forecast.rate,
-        "shift": {s: m for s, (m, _) in zip(specs, moved, strict=True)},
-        "error": {s: e for s, (_, e) in zip(specs, moved, strict=True)},
+        "environment": environment(device), **summarise(forecast, specs),
     }  # fmt: skip
     write(path, json.dumps(cell, indent=1) + "\n")
     return path
@@ -292,13 +285,8 @@ def page(folder: Path) -> str:
 
 def quick() -> None:
     """Run one small cell from scikit-learn's digits, in a temporary directory."""
-    from sklearn.datasets import load_digits
-
-    digits = load_digits()
-    x, y = (15 * digits.images).astype(np.uint8), digits.target
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "digits.npz"
-        np.savez(path, x_train=x[:600], y_train=y[:600], x_test=x[600:], y_test=y[600:])
+        path = save_digits(Path(folder), 600)
         specs = Path(folder) / "specs.txt"
         specs.write_text("rotation(10)\nflips\ntranslation(0.1)\nnoise(0.1)\n")
         options = argparse.Namespace(
@@ -312,21 +300,13 @@ def quick() -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("command", nargs="?", choices=("run", "trial", "table", "page"))
+    parser = make_parser(__doc__, ("run", "trial", "table", "page"), RESULTS)
     parser.add_argument("data", nargs="?", type=Path)
     parser.add_argument("--source", default="data")
-    parser.add_argument("--epochs", type=int, default=40)
-    parser.add_argument("--network", default="cnn")
-    parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--examples", type=int)
     parser.add_argument("--effort", type=int)
     parser.add_argument("--cell", type=Path)
     parser.add_argument("--from-file", type=Path)
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--out")
-    parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     if options.quick:
         quick()

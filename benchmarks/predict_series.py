@@ -18,23 +18,23 @@ import argparse
 import json
 import tempfile
 import time
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
+from _cell import Cell, make_parser, run_trial
 from _result import environment
-from predict import Cell, fit, judge, read, table
+from predict import fit, judge, read, table
 from scipy.stats import spearmanr
 
 from augury._base.devices import resolve_device
 from augury._base.files import write
 from augury.augmentations import default_augmentations, identity
 from augury.data import Dataset, as_dataset, load, load_new
-from augury.forecasting.forecast import PLANNED, Forecast
+from augury.forecasting.forecast import PLANNED
 from augury.forecasting.training import train_together
-from augury.forecasting.trial import Trial, run_folds
+from augury.forecasting.trial import Trial
 
 RESULTS = Path(__file__).parent / "results" / "predict_series"
 LONGEST = 512
@@ -106,7 +106,7 @@ def _run(name: str, options: argparse.Namespace, device: torch.device) -> Path:
         train, test, [identity(), *candidates], architecture=options.network,
         seeds=seeds, epochs=options.epochs, batch=16, device=device,
     )  # fmt: skip
-    seconds = [round(time.perf_counter() - started, 1)]
+    seconds = round(time.perf_counter() - started, 1)
     out = Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
     kept: dict[str, np.ndarray] = {"right": truth.right.numpy()}
@@ -114,43 +114,21 @@ def _run(name: str, options: argparse.Namespace, device: torch.device) -> Path:
     cell: Cell = {
         "name": name, "source": name, "examples": len(train), "tests": len(test),
         "epochs": options.epochs, "network": options.network, "shape": list(train.shape),
-        "environment": environment(device), "accuracy": accuracy,
+        "environment": environment(device), "accuracy": accuracy, "seconds": [seconds],
     }  # fmt: skip
     folds = options.folds or (12 if few else 4)
     for network in options.trials.split(","):
-        started = time.perf_counter()
         trial = Trial(
             options.epochs, len(train) * 3 // 4, folds, network, replicas=3, side=LONGEST, batch=16
         )
-        found = run_folds(train, candidates, trial, range(trial.folds), seed=0, device=device)
-        cell["trial"] = {**_judged(found, train, specs, trial), **asdict(trial)}
-        seconds.append(round(time.perf_counter() - started, 1))
-        for k, fold in enumerate(found):
-            for part in ("index", "losses", "right", "replicas", "half"):
-                kept[f"{network}/{k}/{part}"] = getattr(fold, part).numpy()
-        cell["seconds"] = seconds
+        kept |= run_trial(cell, train, candidates, trial, device)
         write(out / f"{name}.json", json.dumps(cell, indent=1) + "\n")
         if options.keep:
             np.savez_compressed(out / f"{name}.npz", **kept)  # type: ignore[arg-type]  # arrays all
         verdict = {k: round(v, 2) for k, v in judge(cell, PLANNED).items()}
-        print(
-            f"{name} {network} {seconds} {np.mean(accuracy['identity']):.1f} % {verdict}",
-            flush=True,
-        )
+        base = np.mean(accuracy["identity"])
+        print(f"{name} {network} {cell['seconds']} {base:.1f} % {verdict}", flush=True)
     return out / f"{name}.json"
-
-
-def _judged(found: list[Any], train: Dataset, specs: list[str], trial: Trial) -> dict[str, Any]:
-    forecast = Forecast(
-        found, train.y, len(train.classes or ()), trained=trial.examples, planned=len(train)
-    )
-    moved = [forecast.shift(k) for k in range(len(forecast))]
-    return {
-        "tried": forecast.baseline.tried, "expected": forecast.baseline.expected,
-        "rate": forecast.rate,
-        "shift": {s: m for s, (m, _) in zip(specs, moved, strict=True)},
-        "error": {s: e for s, (_, e) in zip(specs, moved, strict=True)},
-    }  # fmt: skip
 
 
 def repeatable(cell: Cell) -> float:
@@ -209,23 +187,16 @@ def quick() -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("command", nargs="?", choices=("pack", "run", "table", "page"))
+    commands = ("pack", "run", "table", "page")
+    parser = make_parser(__doc__, commands, RESULTS, epochs=100, network="fcn", seeds=None)
     parser.add_argument("data", nargs="*", type=Path)
     parser.add_argument("--names", help="sets to run, with commas between them")
-    parser.add_argument("--epochs", type=int, default=100)
-    parser.add_argument("--network", default="fcn")
     parser.add_argument(
         "--trials", default="fcn", help="networks of the trial, the last one counts"
     )
-    parser.add_argument("--seeds", type=int)
     parser.add_argument("--folds", type=int)
     parser.add_argument("--candidates", type=int, help="about so many of the default ones")
     parser.add_argument("--keep", action="store_true", help="keep what each example showed")
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--out")
-    parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     if options.quick:
         quick()

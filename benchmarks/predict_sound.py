@@ -22,14 +22,14 @@ import itertools
 import json
 import tempfile
 import time
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
+from _cell import Cell, make_parser, run_trial
 from _result import environment
-from predict import Cell, judge, read, real_gains, table
+from predict import judge, read, real_gains, table
 from scipy.stats import spearmanr
 
 from augury._base.devices import resolve_device
@@ -37,9 +37,9 @@ from augury._base.files import write
 from augury.augmentations import default_augmentations, identity, parse
 from augury.data import Dataset, as_dataset, load
 from augury.forecasting import rank
-from augury.forecasting.forecast import PLANNED, SMALL, Calibration, Forecast
+from augury.forecasting.forecast import PLANNED, SMALL, Calibration
 from augury.forecasting.training import train_together
-from augury.forecasting.trial import Trial, run_folds
+from augury.forecasting.trial import Trial
 
 RESULTS = Path(__file__).parent / "results" / "predict_sound"
 EXTRA = "pitch(1) speed(0.6) snr_noise(10,20) reverb(1.0) time_warp(0.8) gain(18)"
@@ -104,30 +104,24 @@ def _run(
         train, test, [identity(), *candidates], architecture=options.network,
         seeds=options.seeds, epochs=options.epochs, device=device,
     )  # fmt: skip
-    seconds = [round(time.perf_counter() - started, 1)]
+    seconds = round(time.perf_counter() - started, 1)
     name = f"spoken_digits_{''.join(map(str, trained))}"
     accuracy = dict(zip(["identity", *specs], (100 * truth.accuracy).tolist(), strict=True))
     cell: Cell = {
         "name": name, "source": "spoken digits", "examples": len(train), "tests": len(test),
         "speakers": list(trained), "epochs": options.epochs, "network": options.network,
         "shape": list(train.shape), "environment": environment(device), "accuracy": accuracy,
+        "seconds": [seconds],
     }  # fmt: skip
     out = Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
     kept: dict[str, np.ndarray] = {}
     for network in options.trials.split(","):
-        started = time.perf_counter()
         trial = Trial(options.epochs, 2 * len(train) // 3, options.folds, network)
-        found = run_folds(train, candidates, trial, range(trial.folds), seed=0, device=device)
-        cell["trial"] = {**_judged(found, train, specs, trial), **asdict(trial)}
-        seconds.append(round(time.perf_counter() - started, 1))
-        for k, fold in enumerate(found):
-            for part in ("index", "losses", "right", "replicas", "half"):
-                kept[f"{network}/{k}/{part}"] = getattr(fold, part).numpy()
+        kept |= run_trial(cell, train, candidates, trial, device)
         verdict = {k: round(v, 2) for k, v in judge(cell, calibration(cell)).items()}
         base = np.mean(accuracy["identity"])
-        print(f"{name} {network} {seconds} {base:.1f} % {verdict}", flush=True)
-    cell["seconds"] = seconds
+        print(f"{name} {network} {cell['seconds']} {base:.1f} % {verdict}", flush=True)
     path = out / f"{name}.json"
     write(path, json.dumps(cell, indent=1) + "\n")
     if options.keep:
@@ -163,19 +157,6 @@ def calibration(cell: Cell) -> Calibration:
     return PLANNED if cell["trial"]["network"] == cell["network"] else SMALL
 
 
-def _judged(found: list[Any], train: Dataset, specs: list[str], trial: Trial) -> dict[str, Any]:
-    forecast = Forecast(
-        found, train.y, len(train.classes or ()), trained=trial.examples, planned=len(train)
-    )
-    moved = [forecast.shift(k) for k in range(len(forecast))]
-    return {
-        "tried": forecast.baseline.tried, "expected": forecast.baseline.expected,
-        "rate": forecast.rate,
-        "shift": {s: m for s, (m, _) in zip(specs, moved, strict=True)},
-        "error": {s: e for s, (_, e) in zip(specs, moved, strict=True)},
-    }  # fmt: skip
-
-
 def quick() -> None:
     """Run a small cell of made-up speakers, in a temporary directory."""
     rng = np.random.default_rng(0)
@@ -198,23 +179,16 @@ def quick() -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("command", nargs="?", choices=("pack", "run", "rank", "table"))
+    commands = ("pack", "run", "rank", "table")
+    parser = make_parser(__doc__, commands, RESULTS, seeds=3, out=str(RESULTS))
     parser.add_argument("data", nargs="?", type=Path)
     parser.add_argument("--cells", type=int, default=20)
     parser.add_argument("--limit", type=float, default=110)
     parser.add_argument("--candidates", type=int)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--epochs", type=int, default=40)
-    parser.add_argument("--network", default="cnn")
     parser.add_argument("--trials", default="small")
     parser.add_argument("--folds", type=int, default=4)
-    parser.add_argument("--device", default="auto")
     parser.add_argument("--budget", type=float)
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--out", default=str(RESULTS))
     parser.add_argument("--keep", action="store_true")
-    parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     if options.quick:
         quick()

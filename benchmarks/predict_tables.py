@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from _cell import make_parser
 from _result import environment
 from predict import Cell, arrays, fit, real_gains
 from scipy.special import stdtr
@@ -259,18 +260,12 @@ def page(folder: Path) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("command", nargs="?", choices=("run", "page"))
+    parser = make_parser(__doc__, ("run", "page"), RESULTS)
     parser.add_argument("data", nargs="?", type=Path)
     parser.add_argument("--names", help="tables to run, with commas between them")
     parser.add_argument("--splits", type=int, default=5)
-    parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--effort", type=int, default=4)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--out")
-    parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     if options.quick:
         found = one_split(None, "iris", 0, 1, 0)

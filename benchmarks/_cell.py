@@ -1,0 +1,83 @@
+"""What the benchmarks of forecasts share: options, a small set of data, and the trial of a cell.
+
+A cell is one set of data with one planned training: what every candidate really gained, and what
+the trial showed before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.datasets import load_digits
+
+from augury.augmentations import Augmentation
+from augury.data import Dataset
+from augury.forecasting.forecast import Forecast
+from augury.forecasting.trial import Trial, run_folds
+
+Cell = dict[str, Any]
+
+
+def make_parser(
+    text: str | None, commands: Sequence[str], results: Path, **defaults: Any
+) -> argparse.ArgumentParser:
+    """Return a parser of a command and the options of every benchmark of forecasts."""
+    parser = argparse.ArgumentParser(description=(text or "").splitlines()[0])
+    parser.add_argument("command", nargs="?", choices=commands)
+    parser.add_argument("--epochs", type=int, default=40)
+    parser.add_argument("--network", default="cnn")
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--results", type=Path, default=results, help="directory of known results")
+    parser.add_argument("--out", help="directory for results, or file for a page")
+    parser.add_argument("--quick", action="store_true", help="one small cell, nothing is kept")
+    parser.set_defaults(**defaults)
+    return parser
+
+
+def save_digits(folder: Path, examples: int) -> Path:
+    """Write scikit-learn's digits to a file, this many of them to train on."""
+    digits: Any = load_digits()
+    x, y = (15 * digits.images).astype(np.uint8), digits.target
+    path = folder / "digits.npz"
+    np.savez(path, x_train=x[:examples], y_train=y[:examples], x_test=x[600:], y_test=y[600:])
+    return path
+
+
+def run_trial(
+    cell: Cell,
+    train: Dataset,
+    candidates: Sequence[Augmentation],
+    trial: Trial,
+    device: torch.device,
+) -> dict[str, np.ndarray]:
+    """Run a trial, write what it showed into the cell, and return what each example showed."""
+    started = time.perf_counter()
+    folds = run_folds(train, candidates, trial, range(trial.folds), seed=0, device=device)
+    classes = len(train.classes or ())
+    forecast = Forecast(folds, train.y, classes, trained=trial.examples, planned=cell["examples"])
+    cell["trial"] = {**summarise(forecast, [repr(a) for a in candidates]), **asdict(trial)}
+    cell["seconds"] = [*cell["seconds"], round(time.perf_counter() - started, 1)]
+    return {
+        f"{trial.network}/{k}/{part}": getattr(fold, part).numpy()
+        for k, fold in enumerate(folds)
+        for part in ("index", "losses", "right", "replicas", "half")
+    }
+
+
+def summarise(forecast: Forecast, specs: Sequence[str]) -> dict[str, Any]:
+    """Return what a trial says of its plan, and by how much each candidate moved the log-odds."""
+    moved = [forecast.shift(k) for k in range(len(forecast))]
+    return {
+        "tried": forecast.baseline.tried, "expected": forecast.baseline.expected,
+        "rate": forecast.rate,
+        "shift": {s: m for s, (m, _) in zip(specs, moved, strict=True)},
+        "error": {s: e for s, (_, e) in zip(specs, moved, strict=True)},
+    }  # fmt: skip

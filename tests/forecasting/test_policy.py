@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pickle
+import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +17,8 @@ import augury
 from augury._base.errors import AuguryError
 from augury._base.rng import Rng
 from augury.augmentations import identity, parse
-from augury.forecasting.policy import Policy, search, search_policy, space
+from augury.forecasting.policy import Policy, effort, rounds, search, search_policy, space
+from augury.forecasting.policy.chains import learned_chain
 from augury.forecasting.policy.space import (
     Space,
     best_of_families,
@@ -24,13 +28,14 @@ from augury.forecasting.policy.space import (
     without,
 )
 
-SMALL = search.Effort(64, 64, 64, finalists=2, folds=1)
+SMALL = effort.Effort(64, 64, 64, finalists=2, contenders=2, folds=1)
 
 
 @pytest.fixture
 def few(monkeypatch):
     """A search that is over in seconds: few families, examples and recipes."""
-    monkeypatch.setitem(search.EFFORTS, "cpu", SMALL)
+    monkeypatch.setitem(effort.EFFORTS, "cpu", SMALL)
+    monkeypatch.setattr(effort, "OWN", dataclasses.replace(SMALL, planned=True))
     families = [parse(s) for s in ("rotation(15)", "translation(0.1)", "flips", "noise(0.05)")]
     monkeypatch.setattr(space, "default_augmentations", lambda kind, shape: list(families))
     monkeypatch.setattr(space, "RIVALS", ("trivial_augment", "horizontal_flip"))
@@ -38,7 +43,7 @@ def few(monkeypatch):
 
 @pytest.fixture(scope="module")
 def digits():
-    found = load_digits()
+    found: Any = load_digits()
     return augury.as_dataset(found.images, found.target, max_examples=400)
 
 
@@ -116,10 +121,11 @@ def test_a_search_ends_in_a_policy(few, digits, tmp_path):
         "trivial_augment(1)",
         "horizontal_flip",
     }
-    assert [step["round"] for step in found.path][:3] == [
+    assert [step["round"] for step in found.path][:4] == [
         "single families",
         "policies",
         "leaders and recipes",
+        "contenders",
     ]
     assert found.plan["epochs"] == 2
     again = search_policy(digits, epochs=2, journal=journal, device="cpu")  # from the journal
@@ -134,7 +140,7 @@ def test_a_search_ends_in_a_policy(few, digits, tmp_path):
 
 def test_a_search_that_was_stopped_goes_on(few, digits, tmp_path, monkeypatch):
     whole = search_policy(digits, epochs=1, device="cpu")
-    journal, real, calls = tmp_path / "rounds.npz", search.run_folds, []
+    journal, real, calls = tmp_path / "rounds.npz", rounds.run_folds, []
 
     def stopping(*args, **options):
         calls.append(1)
@@ -142,12 +148,61 @@ def test_a_search_that_was_stopped_goes_on(few, digits, tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return real(*args, **options)
 
-    monkeypatch.setattr(search, "run_folds", stopping)
+    monkeypatch.setattr(rounds, "run_folds", stopping)
     with pytest.raises(KeyboardInterrupt):
         search_policy(digits, epochs=1, journal=journal, device="cpu")
     resumed = search_policy(digits, epochs=1, journal=journal, device="cpu")
     assert resumed.rows == whole.rows
     assert repr(resumed) == repr(whole)
+
+
+def test_a_search_with_a_budget_goes_on_with_the_work_it_chose(few, digits, tmp_path, monkeypatch):
+    journal, real, calls = tmp_path / "rounds.npz", rounds.run_folds, []
+
+    def stopping(*args, **options):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(*args, **options)
+
+    monkeypatch.setattr(rounds, "run_folds", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        search_policy(digits, epochs=1, budget=1000.0, journal=journal, device="cpu")
+    monkeypatch.setattr(search, "choose_effort", None)  # the clock is not asked again
+    resumed = search_policy(digits, epochs=1, budget=1000.0, journal=journal, device="cpu")
+    assert resumed.chosen
+
+
+def test_a_small_budget_is_named_as_it_was_given(digits):
+    begun = time.perf_counter() - 6  # as when reading took so long
+    with pytest.raises(AuguryError, match=r"a budget of 7 s is too short .* at least \d+ s"):
+        search_policy(digits, budget=7.0, started=begun, device="cpu")
+
+
+def test_budgets_cut_examples():
+    data = augury.as_dataset(np.zeros((5000, 8, 8), np.uint8), np.arange(5000) % 2)
+    full, cut = effort.EFFORTS["cpu"], effort.Effort(100, 100, 200)
+    assert sum(cut.work(data)) == pytest.approx(sum(full.work(data)) / 2, rel=0.01)
+    few = augury.as_dataset(np.zeros((300, 8, 8), np.uint8), np.arange(300) % 2)
+    assert full.examples(400, few) == 200
+    assert full.last_folds(few) == 2 * full.last_folds(data)  # fewer examples, more folds
+
+
+def test_a_network_of_the_users_own_is_tried(few, digits):
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+    found = search_policy(digits, epochs=1, network=net, device="cpu")
+    assert [step["network"] for step in found.path][:2] == ["small", "Sequential"]
+    with pytest.raises(AuguryError, match="give its last layer 10 outputs"):
+        search_policy(digits, epochs=1, network=torch.nn.Flatten(), device="cpu")
+
+
+def test_rates_of_a_chain_are_learned(digits):
+    parts = [parse(s) for s in ("rotation(15)", "noise(0.05)", "flips", "invert")]
+    chain = learned_chain(digits, parts, 0)
+    assert chain is not None
+    assert [repr(p) for p in chain.parts] == ["rotation(15)", "noise(0.05)"]
+    assert all(rate >= 0.05 for rate in chain.rates)
+    assert learned_chain(digits, [parse("flips"), parse("invert")], 0) is None
 
 
 def policy(spec="rotation(15) >> (identity | flips)"):
@@ -184,7 +239,7 @@ def test_few_images_get_a_mild_default():
 
 
 def test_what_cannot_be_searched_is_refused(digits):
-    with pytest.raises(AuguryError, match="labelled images, and this is vector data"):
+    with pytest.raises(AuguryError, match="images with one label each, and this is vector data"):
         search_policy(np.zeros((10, 3)), [0, 1] * 5)
     with pytest.raises(AuguryError, match="too short for one search; give at least"):
         search_policy(digits, budget=0.01, device="cpu")

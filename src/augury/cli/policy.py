@@ -10,7 +10,7 @@ import typer
 
 from augury.cli import options
 from augury.cli.output import check_outputs, command_line, new_table, save, say
-from augury.cli.rank import describe_plan
+from augury.cli.rank import describe_plan, load_planned
 from augury.cli.reading import read
 
 if TYPE_CHECKING:
@@ -35,6 +35,20 @@ def policy(
         list[str] | None,
         typer.Option(metavar="SPEC", help="A pipeline of yours to compare with; repeatable."),
     ] = None,
+    network: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NETWORK",
+            help=f"The network you will train: cnn (the default), resnet, lenet, {options.NETWORK}."
+            " A network of your own is trained in all rounds but the first.",
+        ),
+    ] = None,
+    weights: options.Weights = None,
+    pretrained: Annotated[
+        bool,
+        typer.Option("--pretrained", help="Fine-tune: start from the weights of --network."),
+    ] = False,
+    tune: Annotated[options.Tune, typer.Option(help="What of your network is trained.")] = "all",
     budget: options.Budget = None,
     to: Annotated[
         str | None,
@@ -82,7 +96,8 @@ def policy(
     with bar("searching") as tick:
         result = search_policy(
             found, epochs=epochs, always=always or (), never=never or (), rivals=rival or (),
-            budget=None if budget is None else budget - (time.perf_counter() - started),
+            network=load_planned(network, found, weights, pretrained),
+            pretrained=pretrained or weights is not None, tune=tune, budget=budget, started=started,
             seed=seed, device=device, max_examples=None, journal=journal, progress=tick,
             command=command_line(),
         )  # fmt: skip

@@ -154,7 +154,7 @@ def rank(
             raise AuguryError("--sweep is for families, and --pipeline has none; leave one out")
         families = None if candidates is None else [type(c).__name__ for c in candidates]
         candidates = strength_ladder(found.kind, families, shape=found.shape)
-    planned = _load(network, found, weights, pretrained)
+    planned = load_planned(network, found, weights, pretrained)
     with bar("ranking") as tick:
         result = rank_data(
             found,
@@ -185,7 +185,7 @@ def rank(
     save(result, json, report)
 
 
-def _load(
+def load_planned(
     network: str | None, data: Dataset, weights: Path | None, pretrained: bool
 ) -> str | nn.Module | None:
     """Return the name of an architecture as it is, and a network of the user's own loaded."""

@@ -173,11 +173,11 @@ def rank(
     'vertical_flip'
     """
     started = time.perf_counter() if started is None else started
-    _check_numbers(budget=budget, effort=effort, n_views=n_views)
+    check_numbers(budget=budget, effort=effort, n_views=n_views)
     if plan is not None and epochs is not None:
         raise AuguryError("give either epochs or a plan, which holds them; got both")
     given = plan or (TrainingPlan() if epochs is None else TrainingPlan(epochs=epochs))
-    given, module = _planned(given, network, pretrained, tune)
+    given, module = planned_network(given, network, pretrained, tune)
     read: Any = {
         "label": label, "kind": kind, "task": task, "name": name, "groups": groups, "group": group,
         "rate": rate,
@@ -243,7 +243,7 @@ def _follows(
     return device.type == "cuda" and budget is None and effort is None if trends is None else trends
 
 
-def _planned(
+def planned_network(
     plan: TrainingPlan, network: str | nn.Module | None, pretrained: bool, tune: str
 ) -> tuple[TrainingPlan, nn.Module | None]:
     """Return the plan with its network named, and the network where it is the user's own."""
@@ -271,7 +271,7 @@ def changes_nothing(augmentation: Augmentation, data: Dataset, seed: int) -> boo
     return bool((views - x).abs().max() < least)
 
 
-def _check_numbers(**values: Any) -> None:
+def check_numbers(**values: Any) -> None:
     """Raise one line for numbers that are none, or out of range."""
     for name, value in values.items():
         if value is None:

@@ -29,6 +29,7 @@ class Journal:
         self.path, self.key = path, key or {}
         self.arrays: dict[str, np.ndarray] = {}
         self.rounds: dict[str, dict[str, Any]] = {}
+        self.effort: dict[str, Any] | None = None  # chosen by the clock, so kept with the rounds
 
     @classmethod
     def open(cls, path: str | Path | None, key: dict[str, Any]) -> Journal:
@@ -41,6 +42,7 @@ class Journal:
                 about = json.loads(str(found["about"]))
                 journal.arrays = {k: found[k] for k in found.files if k != "about"}
                 journal.rounds, kept = about["rounds"], about["key"]
+                journal.effort = about["effort"]
         except Exception as error:  # a damaged file can raise anything
             raise AuguryError(
                 f"{path} is not the journal of a search ({type(error).__name__}); remove it or "
@@ -71,6 +73,6 @@ class Journal:
                 self.arrays[f"{title}/{k}/{name}"] = getattr(fold, name).numpy()
         if self.path is not None:
             buffer = io.BytesIO()
-            about = json.dumps({"key": self.key, "rounds": self.rounds})
+            about = json.dumps({"key": self.key, "rounds": self.rounds, "effort": self.effort})
             np.savez_compressed(buffer, about=np.array(about), **self.arrays)  # type: ignore[arg-type]  # names of arrays
             write(self.path, buffer.getvalue())

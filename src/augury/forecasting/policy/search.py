@@ -3,55 +3,44 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from augury._base.devices import resolve_device
 from augury._base.errors import AuguryError
 from augury._base.progress import Tick, ticking, with_progress
-from augury.augmentations import Augmentation, identity
+from augury.augmentations import Augmentation, identity, parse
 from augury.data import Dataset, as_dataset, describe
-from augury.forecasting.forecast import PLANNED, SMALL, Forecast, Judgement
+from augury.forecasting.forecast import Judgement
 from augury.forecasting.plan import TrainingPlan
+from augury.forecasting.policy.chains import learned_chain
+from augury.forecasting.policy.effort import Effort, choose_effort
 from augury.forecasting.policy.journal import Journal
 from augury.forecasting.policy.policy import Policy, PolicyRow
+from augury.forecasting.policy.rounds import FIRST, Rounds
 from augury.forecasting.policy.space import (
     Space,
     best_of_families,
     build,
     complexity,
     parts_of,
+    strength,
+    with_strength,
     without,
 )
-from augury.forecasting.rank import make_gallery
-from augury.forecasting.trial import HeldOut, Trial, run_folds, shrink
+from augury.forecasting.rank import check_numbers, make_gallery, planned_network
+from augury.forecasting.training.own import OwnNetwork
 from augury.forecasting.verdicts import POINTS
 
 _FEW = 60  # examples, below which nothing can be told
+_CLEARLY = 2.0  # standard errors of a gain: what is worse by more leaves the race
+_TIED = 0.5  # standard errors: what is worse by less cannot be told from the best
 MILD = "horizontal_flip >> translation(0.1)"
-
-
-@dataclass(frozen=True)
-class Effort:
-    """Examples of a fold in each of the rounds, finalists, and folds of the last round.
-
-    With `planned`, policies are tried with the planned network, and only the first round, which
-    chooses what they are built from, with a small one.
-    """
-
-    singles: int
-    built: int
-    final: int
-    finalists: int = 8
-    folds: int = 2
-    planned: bool = False
-
-
-EFFORTS = {"cpu": Effort(250, 250, 500, 6), "cuda": Effort(1000, 750, 1250, 6, planned=True)}
 
 
 @with_progress("searching")
@@ -64,12 +53,16 @@ def search_policy(
     always: Iterable[str | Augmentation] = (),
     never: Iterable[str] = (),
     rivals: Iterable[str | Augmentation] = (),
+    network: str | nn.Module | None = None,
+    pretrained: bool = False,
+    tune: str = "all",
     budget: float | None = None,
     seed: int = 0,
     device: str | torch.device = "auto",
     name: str = "data",
     max_examples: int | None = 20_000,
     journal: str | Path | None = None,
+    started: float | None = None,
     progress: Tick | bool | None = None,
     command: str = "",
 ) -> Policy:
@@ -77,8 +70,9 @@ def search_policy(
 
     First every family is tried by itself; then stacks and mixtures of those that help, with the
     usual recipes, TrivialAugment and RandAugment; then the leaders and all recipes again, on other
-    examples. Among those that cannot be told apart the simplest is chosen; where nothing beats
-    training without augmentation, that is the answer.
+    examples; then those that are not clearly worse, on more. Among those that cannot be told
+    apart a usual recipe is chosen, or else the simplest and mildest; where nothing beats training
+    without augmentation, that is the answer.
 
     Parameters
     ----------
@@ -93,6 +87,9 @@ def search_policy(
         have.
     rivals
         Pipelines of your own to compare with.
+    network, pretrained, tune
+        The network that is planned, as for `augury.rank`. A network of your own is trained in all
+        rounds but the first.
     budget
         Seconds that the search may take; the work is cut to fit.
     seed
@@ -105,263 +102,231 @@ def search_policy(
         More examples than these are subsampled, each class in proportion; None for all.
     journal
         A file in which finished rounds are kept, so that a search that was stopped goes on.
+    started
+        When the budget began to count, by `time.perf_counter`; now by default.
     progress
         Called with (done, total, round) as work goes on; True for a bar, False for none. By
         default a notebook shows a bar.
     command
         The command that repeats this, for the report.
     """
-    started = time.perf_counter()
+    started = time.perf_counter() if started is None else started
     if plan is not None and epochs is not None:
         raise AuguryError("give either epochs or a plan, which holds them; got both")
     given = plan or (TrainingPlan() if epochs is None else TrainingPlan(epochs=epochs))
+    given, module = planned_network(given, network, pretrained, tune)
+    check_numbers(budget=budget)
     space = Space.of(always, never)
+    own_rivals = [parse(rival) for rival in rivals]
     data = as_dataset(x, y, name=name, max_examples=max_examples, seed=seed).distinct()
-    if data.kind != "image" or data.classes is None:
+    if data.kind != "image" or data.classes is None or data.tags is not None:
         raise AuguryError(
-            f"a policy is searched for labelled images, and this is {data.kind} data; use rank"
+            f"a policy is searched for images with one label each, and this is {data.kind} data"
+            f"{'' if data.kind != 'image' else ' with other targets'}; use rank"
         )
     where = resolve_device(device)
-    search = _Search(data, given, space, where, seed, _effort(data, given, where, budget))
-    search.journal = Journal.open(journal, search.key())
-    search.progress = ticking(progress)
+    own = None if module is None else OwnNetwork(module, given.pretrained, given.tune)
+    if own is not None:
+        own.check(data, where)
+    for candidate in (*space.always, *own_rivals):
+        candidate.check(data.shape)
     if len(data) < _FEW:
-        return search.too_few(started, command)
-    return search.run([*rivals], started, command)
+        return _mild(data, given, space, seed, started, command)
+    kept = Journal.open(journal, _key(data, given, space, own_rivals, seed, where, budget))
+    if kept.effort is None:
+        kept.effort = asdict(choose_effort(data, given, where, budget, started, own))
+    effort = Effort(**kept.effort)
+    rounds = Rounds(data, given, where, seed, effort, own, kept, ticking(progress))
+    rounds.total = sum(effort.work(data))
+    return _Search(rounds, space, own_rivals).run(started, command)
+
+
+def _key(
+    data: Dataset,
+    plan: TrainingPlan,
+    space: Space,
+    rivals: Sequence[Augmentation],
+    seed: int,
+    device: torch.device,
+    budget: float | None,
+) -> dict[str, Any]:
+    """Return what a journal must agree in."""
+    return {
+        "data": [len(data), *data.shape, int(data.y.sum()),
+                 int(data.x[:: max(1, len(data) // 64)].double().sum())],
+        "plan": asdict(plan),
+        "always": [repr(a) for a in space.always],
+        "never": sorted(space.never),
+        "rivals": [repr(a) for a in rivals],
+        "seed": seed,
+        "budget": budget,
+        "device": device.type,
+    }  # fmt: skip
 
 
 class _Search:
-    def __init__(
-        self,
-        data: Dataset,
-        plan: TrainingPlan,
-        space: Space,
-        device: torch.device,
-        seed: int,
-        effort: Effort,
-    ) -> None:
-        self.data, self.plan, self.space = data, plan, space
-        self.device, self.seed, self.effort = device, seed, effort
-        self.path: list[dict[str, Any]] = []
-        self._rate: float | None = None
-        self.journal = Journal()
-        self.progress: Callable[[int, int, str], None] = lambda done, total, now: None
+    """Rounds of trials that end in a policy."""
 
-    def key(self) -> dict[str, Any]:
-        """Return what a journal must agree in."""
-        return {
-            "data": [len(self.data), *self.data.shape, int(self.data.y.sum()),
-                     int(self.data.x[:: max(1, len(self.data) // 64)].double().sum())],
-            "plan": asdict(self.plan),
-            "always": [repr(a) for a in self.space.always],
-            "never": sorted(self.space.never),
-            "seed": self.seed,
-            "effort": asdict(self.effort),
-            "device": self.device.type,
-        }  # fmt: skip
+    def __init__(self, rounds: Rounds, space: Space, own: Sequence[Augmentation]) -> None:
+        self.rounds, self.space = rounds, space
+        self.data, self.effort = rounds.data, rounds.effort
+        self.rivals = list(dict.fromkeys([*own, *space.rivals()]))
 
-    def run(self, own: Sequence[str | Augmentation], started: float, command: str) -> Policy:
-        """Search in four rounds: single families, policies, the last, and its parts."""
-        from augury.augmentations import parse
+    def run(self, started: float, command: str) -> Policy:
+        """Search in rounds: single families, policies, leaders, contenders, and its parts."""
+        tried = self._policies(*self._singles())
+        final = self._leaders(tried)
+        judged, contenders = self._race(final)
+        best = self._choose(final, judged, contenders)
+        chosen = self.space.complete(identity()) if best is None else final[best]
+        counts = [1 + (p in tried) + (k in contenders) for k, p in enumerate(final)]
+        rows = [
+            _row(p, "chosen" if k == best else "rival" if p in self.rivals else "tried", found, n)
+            for k, (p, found, n) in enumerate(zip(final, judged, counts, strict=True))
+            if best is not None or p != chosen
+        ]
+        if best is None:
+            rows.append(PolicyRow(repr(chosen), "chosen", 0.0, 0.0, 0.0, 0.5, 2))
+        gain = 0.0 if best is None else judged[best].gain
+        rows += self._contributions(chosen, gain)
+        rows.sort(key=lambda row: -row.gain)
+        per_class = () if best is None else judged[best].per_class
+        plan = self.rounds.plan
+        return Policy(
+            spec=repr(chosen),
+            rows=tuple(rows),
+            baseline=self.baseline,
+            reason=self._reason(best, final, judged),
+            dataset=describe(self.data),
+            plan=plan.describe(plan, self.data.total, self.data.shape),
+            path=tuple(self.rounds.path),
+            per_class=dict(zip(self.data.classes or (), per_class, strict=False)),
+            seed=self.rounds.seed,
+            seconds=round(time.perf_counter() - started, 3),
+            command=command,
+            gallery=make_gallery(self.data, [chosen], self.rounds.seed),
+        )
 
-        space, effort = self.space, self.effort
-        singles = [space.complete(a) for a in space.singles(self.data.kind, self.data.shape)]
-        plain = space.singles(self.data.kind, self.data.shape)
-        rivals = [*map(parse, own), *space.rivals(self.data.shape)]
-        base = [space.complete(identity())] if space.always else []
+    def _singles(self) -> tuple[list[Augmentation], list[Augmentation]]:
+        """Try every family by itself; return those that help and those that do no harm."""
+        plain = self.space.singles(self.data.kind, self.data.shape)
+        singles = [self.space.complete(single) for single in plain]
+        size = self.effort.singles
+        folds = self.rounds.run("single families", singles, size, [0], planned=False)
+        forecast = self.rounds.forecast(folds, size, planned=False)
+        gains = [forecast.judge(k).gain for k in range(len(singles))]
+        return best_of_families(plain, gains, POINTS), best_of_families(plain, gains, -POINTS)
 
-        first = self._round("single families", singles, effort.singles, [0])
-        gains = [j.gain for j in self._judge([first], len(singles), effort.singles)]
-        helping = best_of_families(plain, gains, POINTS)
+    def _policies(
+        self, helping: list[Augmentation], harmless: list[Augmentation]
+    ) -> list[Augmentation]:
+        """Return the policies to try: built from what helps, and the usual recipes."""
+        built = build(helping, harmless)
+        if len(helping) > 1:
+            chain = learned_chain(self.data, helping[:4], self.rounds.seed)
+            built += [] if chain is None else [chain]
+        completed = [self.space.complete(policy) for policy in built if self.space.allows(policy)]
+        base = [self.space.complete(identity())] if self.space.always else []
+        return list(dict.fromkeys([*base, *completed, *self.rivals]))
 
-        built = [space.complete(policy) for policy in build(helping) if space.allows(policy)]
-        tried = list(dict.fromkeys([*base, *built, *rivals]))
-        second = self._round("policies", tried, effort.built, [1])
-        found = self._judge([second], len(tried), effort.built)
-        order = sorted(range(len(tried)), key=lambda k: -found[k].gain)
-        leaders = [k for k in order if tried[k] not in rivals][: effort.finalists]
-        kept = [*leaders, *(k for k in range(len(tried)) if tried[k] in rivals)]
+    def _leaders(self, tried: list[Augmentation]) -> list[Augmentation]:
+        """Try policies; return the leaders, the first at other strengths too, and the recipes."""
+        size = self.effort.built
+        folds = self.rounds.run("policies", tried, size, [1], curve=True)
+        forecast = self.rounds.forecast(folds, size)
+        gains = [forecast.judge(k).gain for k in range(len(tried))]
+        order = sorted(range(len(tried)), key=lambda k: -gains[k])
+        leaders = [tried[k] for k in order if tried[k] not in self.rivals]
+        first = next((tried[k] for k in order if self._eligible(tried[k])), identity())
+        others = [with_strength(first, step) for step in (-1, 1)]
+        base = [self.space.complete(identity())] if self.space.always else []
+        final = [*base, *leaders[: self.effort.finalists], *others, *self.rivals]
+        return [p for p in dict.fromkeys(final) if p != identity()]
 
-        final = [tried[k] for k in kept]
-        numbers = list(range(2, 2 + effort.folds))
-        third = self._round("leaders and recipes", final, effort.final, numbers)
+    def _race(self, final: list[Augmentation]) -> tuple[list[Judgement], list[int]]:
+        """Try leaders and recipes, and those that are not clearly worse on more examples."""
+        size, rounds = self.effort.final, self.rounds
+        folds = rounds.run("leaders and recipes", final, size, [FIRST - 1], large=True)
+        forecast = rounds.forecast(folds, size)
+        judged = [forecast.judge(k) for k in range(len(final))]
+        order = sorted(range(len(final)), key=lambda k: -judged[k].gain)
+        able = [k for k in order if self._eligible(final[k])]
+        near = judged[able[0]].gain - _CLEARLY * forecast.run_spread() if able else 0.0
+        kept = [k for k in able if judged[k].gain >= near][: self.effort.contenders]
+        recipes = [k for k in order if final[k] in self.rivals]
+        kept = sorted({*kept, *able[:2], *recipes[:1]})  # the best recipe, to compare with
+        again = rounds.run(
+            "contenders", [final[k] for k in kept], size,
+            range(FIRST, FIRST + self.effort.last_folds(self.data)), large=True,
+        )  # fmt: skip
         columns = torch.tensor([0, *(k + 1 for k in kept)])
-        again = [fold.choose(columns) for fold in second]
-        judged = self._judge([again, third], len(final), effort.final)
-        allowed = [k for k in range(len(final)) if final[k] in rivals or space.allows(final[k])]
-        allowed = [k for k in allowed if self._fits(final[k], own)]
-        best = self._choose(final, judged, allowed)
-        chosen = identity() if best is None else final[best]
-        if best is None and space.always:
-            chosen = space.complete(identity())
-        return self._policy(chosen, best, final, judged, rivals, [again, third], started, command)
+        forecast = rounds.forecast([*(fold.choose(columns) for fold in folds), *again], size)
+        for place, k in enumerate(kept):
+            judged[k] = forecast.judge(place)
+        self.baseline = 100 * forecast.baseline.expected
+        self.spread = forecast.run_spread()
+        return judged, kept
 
-    def _fits(self, candidate: Augmentation, own: Sequence[str | Augmentation]) -> bool:
-        """Return whether a rival keeps to what the user fixed and forbade."""
-        if not self.space.always and not self.space.never:
-            return True
+    def _eligible(self, candidate: Augmentation) -> bool:
+        """Return whether a candidate keeps to what the user fixed and forbade."""
         begins = repr(candidate).startswith(repr(self.space.complete(identity())))
         return self.space.allows(candidate) and (not self.space.always or begins)
 
     def _choose(
-        self, final: list[Augmentation], judged: list[Judgement], allowed: list[int]
+        self, final: list[Augmentation], judged: list[Judgement], contenders: list[int]
     ) -> int | None:
-        """Return the simplest of those that cannot be told from the best; None for no change."""
-        if not allowed:
-            return None
-        best = max(allowed, key=lambda k: judged[k].gain)
-        if judged[best].gain < POINTS:
-            return None
-        near = 0.25 * self._spread
-        tied = [k for k in allowed if judged[k].gain >= judged[best].gain - near]
-        return min(tied, key=lambda k: (complexity(final[k]), -judged[k].gain))
+        """Return a recipe, or else the simplest, of those that cannot be told from the best.
 
-    def _policy(
-        self,
-        chosen: Augmentation,
-        best: int | None,
-        final: list[Augmentation],
-        judged: list[Judgement],
-        rivals: list[Augmentation],
-        folds: list[list[HeldOut]],
-        started: float,
-        command: str,
-    ) -> Policy:
-        rows = []
-        for k, (policy, found) in enumerate(zip(final, judged, strict=True)):
-            role = "chosen" if k == best else "rival" if policy in rivals else "tried"
-            rows.append(_row(policy, role, found, len(folds) + 1))
-        if best is None:
-            rows.append(PolicyRow(repr(chosen), "chosen", 0.0, 0.0, 0.0, 0.5, len(folds) + 1))
-        parts = [p for p in dict.fromkeys(parts_of(chosen)) if p != chosen]
-        if parts:
-            rows += self._contributions(chosen, parts, 0.0 if best is None else judged[best].gain)
-        rows.sort(key=lambda row: -row.gain)
-        per_class = () if best is None else judged[best].per_class
-        return Policy(
-            spec=repr(chosen),
-            rows=tuple(rows),
-            baseline=self._baseline,
-            reason=self._reason(chosen, best, final, judged, rivals),
-            dataset=describe(self.data),
-            plan=self.plan.describe(self.plan, self.data.total, self.data.shape),
-            path=tuple(self.path),
-            per_class=dict(zip(self.data.classes or (), per_class, strict=False)),
-            seed=self.seed,
-            seconds=round(time.perf_counter() - started, 3),
-            command=command,
-            gallery=make_gallery(self.data, [chosen], self.seed),
+        None where nothing beats no augmentation.
+        """
+        able = [k for k in contenders if self._eligible(final[k])]
+        most = max((judged[k].gain for k in able), default=0.0)
+        if most < POINTS:
+            return None
+        tied = [k for k in able if judged[k].gain >= most - _TIED * self.spread]
+        return min(
+            tied,
+            key=lambda k: (
+                final[k] not in self.rivals,
+                complexity(final[k]),
+                strength(final[k]),
+                -judged[k].gain,
+            ),
         )
 
-    def _contributions(
-        self, chosen: Augmentation, parts: list[Augmentation], gain: float
-    ) -> list[PolicyRow]:
+    def _contributions(self, chosen: Augmentation, gain: float) -> list[PolicyRow]:
         """Try the choice without each of its parts, beside the choice itself."""
-        tried = [chosen, *(without(chosen, part) for part in parts)]
-        numbers = list(range(2, 2 + self.effort.folds))
-        fold = self._round("parts", tried, self.effort.built, numbers)
-        found = self._judge([fold], len(tried), self.effort.built)
-        whole, *others = found
-        rows = []
-        for part, policy, judgement in zip(parts, tried[1:], others, strict=True):
-            lost = gain - (whole.gain - judgement.gain)
-            row = _row(policy, "part", judgement, 1)
-            rows.append(replace(row, part=repr(part), gain=lost))
-        return rows
+        parts = [part for part in dict.fromkeys(parts_of(chosen)) if part != chosen]
+        if not parts:
+            return []
+        tried, size = [chosen, *(without(chosen, part) for part in parts)], self.effort.built
+        numbers = range(FIRST, FIRST + self.effort.folds)
+        folds = self.rounds.run("parts", tried, size, numbers, large=True)
+        forecast = self.rounds.forecast(folds, size)
+        whole, *others = (forecast.judge(k) for k in range(len(tried)))
+        return [
+            replace(
+                _row(policy, "part", found, 1),
+                part=repr(part),
+                gain=gain - (whole.gain - found.gain),
+            )
+            for part, policy, found in zip(parts, tried[1:], others, strict=True)
+        ]
 
-    def _reason(
-        self,
-        chosen: Augmentation,
-        best: int | None,
-        final: list[Augmentation],
-        judged: list[Judgement],
-        rivals: list[Augmentation],
-    ) -> str:
+    def _reason(self, best: int | None, final: list[Augmentation], judged: list[Judgement]) -> str:
         if best is None:
-            return "Nothing that was tried beats training without augmentation."
-        if chosen in rivals:
-            return "A usual recipe was at least as good as anything built for this data."
-        recipe = max((j.gain for p, j in zip(final, judged, strict=True) if p in rivals), default=0)
+            fixed = " beyond the parts that are fixed" if self.space.always else ""
+            return f"Nothing that was tried beats training without augmentation{fixed}."
+        if final[best] in self.rivals:
+            return "Nothing that was built for this data is clearly better than this recipe."
+        pairs = zip(final, judged, strict=True)
+        recipe = max((found.gain for p, found in pairs if p in self.rivals), default=0.0)
+        ahead = judged[best].gain - recipe
+        doubt = "" if ahead > _CLEARLY * self.spread else ", which is within the noise of the trial"
         return (
             f"It is expected to gain {judged[best].gain:.1f} points over no augmentation, and "
-            f"{judged[best].gain - recipe:+.1f} over the best of the usual recipes."
+            f"{ahead:+.1f} over the best of the usual recipes{doubt}."
         )
-
-    def _round(
-        self, title: str, candidates: list[Augmentation], examples: int, numbers: list[int]
-    ) -> list[HeldOut]:
-        """Try candidates on some folds; a round that the journal holds is not run again."""
-        planned = self.effort.planned and bool(self.path)
-        trial = Trial(
-            epochs=self.plan.epochs,
-            examples=max(2, min(examples, len(self.data) * 2 // 3)),
-            folds=max(4, len(numbers)),
-            network=self.plan.network if planned else "small",
-        )
-        specs = [repr(candidate) for candidate in candidates]
-        started = time.perf_counter()
-        known = self.journal.read(title, specs)
-        if known is None:
-            data, fitted = shrink(self.data, candidates, trial.side)
-            done = 0
-
-            def tick(now: str) -> None:
-                nonlocal done
-                done += 1
-                self.progress(done, len(numbers) * (len(fitted) + 6), f"{title}: {now}")
-
-            known = run_folds(
-                data, fitted, trial, numbers,
-                seed=self.seed, device=self.device, tick=tick, curve=len(self.path) < 2,
-            )  # fmt: skip
-            self.journal.write(title, specs, known)
-        self.path.append(
-            {
-                "round": title,
-                "policies": len(candidates),
-                "examples": trial.examples,
-                "epochs": trial.epochs,
-                "folds": len(numbers),
-                "seconds": round(time.perf_counter() - started, 1),
-            }
-        )
-        return known
-
-    def _judge(self, rounds: list[list[HeldOut]], count: int, examples: int) -> list[Judgement]:
-        folds = [fold for part in rounds for fold in part]
-        classes = len(self.data.classes or ())
-        planned = self.plan.examples or self.data.total
-        trained = min(examples, len(self.data) * 2 // 3)
-        same = self.effort.planned and len(self.path) > 1
-        forecast = Forecast(
-            folds, self.data.y, classes, trained=trained, planned=planned,
-            rate=self._rate if len(self.path) > 2 else None,
-            calibration=PLANNED if same else SMALL,
-        )  # fmt: skip
-        self._rate = forecast.rate
-        judged = [forecast.judge(k) for k in range(count)]
-        self._baseline = 100 * forecast.baseline.expected
-        self._spread = forecast.run_spread()
-        return judged
-
-    def too_few(self, started: float, command: str) -> Policy:
-        """Return the mild default for data that nothing can be told from."""
-        from augury.augmentations import parse
-
-        chosen = self.space.complete(parse(MILD)) if self.space.allows(parse(MILD)) else (
-            self.space.complete(identity())
-        )  # fmt: skip
-        row = PolicyRow(repr(chosen), "chosen", 0.0, -100.0, 100.0, 0.5, 0)
-        return Policy(
-            spec=repr(chosen), rows=(row,), baseline=0.0,
-            reason=f"{len(self.data)} images are too few to tell policies apart, so this is a mild "
-            "default.",
-            dataset=describe(self.data),
-            plan=self.plan.describe(self.plan, self.data.total, self.data.shape),
-            path=(), per_class={}, seed=self.seed,
-            seconds=round(time.perf_counter() - started, 3), command=command,
-            gallery=make_gallery(self.data, [chosen], self.seed),
-        )  # fmt: skip
 
 
 def _row(policy: Augmentation, role: str, found: Judgement, rounds: int) -> PolicyRow:
@@ -370,28 +335,19 @@ def _row(policy: Augmentation, role: str, found: Judgement, rounds: int) -> Poli
     )
 
 
-def _effort(
-    data: Dataset, plan: TrainingPlan, device: torch.device, budget: float | None
-) -> Effort:
-    """Return the work to do, cut to the budget by taking fewer examples."""
-    effort = EFFORTS[device.type]
-    if budget is None:
-        return effort
-    from augury.forecasting.effort import measure_pace
-
-    pace = measure_pace(data, [identity()] * 8, device)
-    cores = 1 if device.type == "cuda" else torch.get_num_threads()
-
-    def seconds(e: Effort) -> float:
-        passes = 55 * e.singles + 50 * e.built + (e.finalists + 12) * 2 * e.folds * e.final
-        return passes * plan.epochs * pace / cores
-
-    while seconds(effort) > 0.85 * budget:
-        if effort.singles <= 64:
-            raise AuguryError(
-                f"a budget of {budget:g} s is too short for one search; give at least "
-                f"{seconds(effort) / 0.85:.0f} s"
-            )
-        halves = {name: max(64, getattr(effort, name) // 2) for name in ("singles", "built")}
-        effort = replace(effort, **halves, final=max(128, effort.final // 2))
-    return effort
+def _mild(
+    data: Dataset, plan: TrainingPlan, space: Space, seed: int, started: float, command: str
+) -> Policy:
+    """Return the mild default for data that nothing can be told from."""
+    mild = parse(MILD)
+    chosen = space.complete(mild if space.allows(mild) else identity())
+    row = PolicyRow(repr(chosen), "chosen", 0.0, -100.0, 100.0, 0.5, 0)
+    return Policy(
+        spec=repr(chosen), rows=(row,), baseline=0.0,
+        reason=f"{len(data)} images are too few to tell policies apart, so this is a mild default.",
+        dataset=describe(data),
+        plan=plan.describe(plan, data.total, data.shape),
+        path=(), per_class={}, seed=seed,
+        seconds=round(time.perf_counter() - started, 3), command=command,
+        gallery=make_gallery(data, [chosen], seed),
+    )  # fmt: skip

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
 
 from augury._base.errors import AuguryError
 from augury.augmentations import (
@@ -23,12 +23,18 @@ RIVALS = (
     "trivial_augment",
     "trivial_augment(2)",
     "trivial_augment(3)",
+    "trivial_augment(4)",
+    "(identity | trivial_augment) ** 2",
     "rand_augment(2,9)",
     "horizontal_flip >> translation(0.125)",
     "resized_crop(0.25) >> horizontal_flip",
     "horizontal_flip >> translation(0.125) >> cutout(0.5)",
 )
-"""What people train with who choose nothing: they take part, and win if nothing is better."""
+"""What people train with who choose nothing: they take part, and win if nothing is better.
+
+``(identity | trivial_augment) ** 2`` is UniformAugment's mixture: two operations, each applied with
+a uniform probability, at a uniform strength.
+"""
 
 GROUPS = {
     "colour": (
@@ -88,17 +94,20 @@ class Space:
         recipes = {"trivial_augment", "rand_augment"}
         return [a for a in found if self.allows(a) and not families_of(a) & recipes]
 
-    def rivals(self, shape: tuple[int, ...]) -> list[Augmentation]:
+    def rivals(self) -> list[Augmentation]:
         """Return the usual recipes."""
         return [parse(spec) for spec in RIVALS]
 
 
-def build(helping: Sequence[Augmentation]) -> list[Augmentation]:
+def build(
+    helping: Sequence[Augmentation], harmless: Sequence[Augmentation] = ()
+) -> list[Augmentation]:
     """Return policies made of augmentations that help by themselves, best first.
 
     Of the best 2, 3, 4, 6 and 8: one at random; two draws; each half of the time; the best always
     and then one of the others half of the time. Besides, a Markov chain of the best three, the
-    best before TrivialAugment, and the best two always.
+    best before TrivialAugment, the best two always, and one to four draws from all that is
+    harmless.
     """
     policies: list[Augmentation] = list(helping[:3])
     for size in _SIZES:
@@ -113,6 +122,8 @@ def build(helping: Sequence[Augmentation]) -> list[Augmentation]:
         policies.append(
             Then.of(parts[0], _half(Mixture.of(*others) if len(others) > 1 else others[0]))
         )
+    if len(helping) >= 2:
+        policies.append(Then.of(*helping[:2]))
     if len(helping) >= 3:
         policies.append(Chain(tuple(helping[:3]), (0.6, 0.4, 0.4)))
     if helping:
@@ -120,6 +131,9 @@ def build(helping: Sequence[Augmentation]) -> list[Augmentation]:
         policies.append(Then.of(helping[0], _half(parse("trivial_augment"))))
     if len(helping) > _SIZES[-1]:
         policies.append(Mixture.of(*helping))
+    if len(harmless) > max(1, len(helping)):
+        everything = Mixture.of(*harmless)
+        policies += [everything, *(Power(everything, times) for times in (2, 3, 4))]
     return list(dict.fromkeys(policies))
 
 
@@ -149,16 +163,54 @@ def without(augmentation: Augmentation, part: Augmentation) -> Augmentation:
     """Return an augmentation with one part replaced by no change."""
     if augmentation == part:
         return identity()
-    if isinstance(augmentation, Power):
-        return Power(without(augmentation.base, part), augmentation.times)
     if isinstance(augmentation, Then):
         kept = [without(p, part) for p in augmentation.parts]
         kept = [p for p in kept if not isinstance(p, identity)]
         return identity() if not kept else kept[0] if len(kept) == 1 else Then.of(*kept)
-    if isinstance(augmentation, Mixture):
-        return Mixture(tuple(without(p, part) for p in augmentation.parts), augmentation.weights)
-    if isinstance(augmentation, Chain):
-        return Chain(tuple(without(p, part) for p in augmentation.parts), augmentation.rates)
+    return _rebuilt(augmentation, lambda p: without(p, part))
+
+
+def with_strength(augmentation: Augmentation, step: int) -> Augmentation:
+    """Return an augmentation milder (−1) or stronger (+1): each family half of a rung away."""
+    if not isinstance(augmentation, Family) or augmentation.magnitude is None:
+        return _rebuilt(augmentation, lambda p: with_strength(p, step))
+    family, here = type(augmentation), augmentation.magnitude
+    rungs = {float(family(*rung).magnitude or 0.0): rung for rung in family.ladder}
+    beyond = [size for size in rungs if (size - here) * step > 0]
+    if not beyond:
+        return augmentation
+    rung = rungs[min(beyond, key=lambda size: abs(size - here))]
+    names = [field.name for field in fields(augmentation)][: len(rung)]  # type: ignore[arg-type]  # families are dataclasses
+    values = [(getattr(augmentation, n) + there) / 2 for n, there in zip(names, rung, strict=True)]
+    whole = all(isinstance(value, int) for rung in family.ladder for value in rung)
+    between = tuple(round(value) if whole else round(value, 3) for value in values)
+    if whole and between in family.ladder:  # nothing lies between, as of one and two operations
+        return augmentation
+    return family(*between)
+
+
+def strength(augmentation: Augmentation) -> float:
+    """Return how strong the families are on average, from 0 (their mildest setting) to 1."""
+    found = [_rung(part) for part in parts_of(augmentation)]
+    return sum(found) / len(found) if found else 0.0
+
+
+def _rung(part: Augmentation) -> float:
+    if not isinstance(part, Family) or (own := part.magnitude) is None:
+        return 0.0
+    ends = [type(part)(*part.ladder[k]).magnitude for k in (0, -1)]
+    low, high = (float(end or 0.0) for end in ends)
+    return (own - low) / (high - low)
+
+
+def _rebuilt(
+    augmentation: Augmentation, change: Callable[[Augmentation], Augmentation]
+) -> Augmentation:
+    """Return a composite with each of its parts changed; what has no parts as it is."""
+    if isinstance(augmentation, Power):
+        return replace(augmentation, base=change(augmentation.base))
+    if isinstance(augmentation, Then | Mixture | Chain):
+        return replace(augmentation, parts=tuple(map(change, augmentation.parts)))
     return augmentation
 
 

@@ -1,0 +1,133 @@
+"""Rounds of trials: all candidates of a round on the same examples, from the same weights."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from augury.augmentations import Augmentation
+from augury.data import Dataset
+from augury.forecasting.forecast import PLANNED, SMALL, Forecast
+from augury.forecasting.plan import TrainingPlan
+from augury.forecasting.policy.effort import MOST_FOLDS, Effort, stand_in_epochs
+from augury.forecasting.policy.journal import Journal
+from augury.forecasting.training.own import OwnNetwork
+from augury.forecasting.trial import HeldOut, Trial, run_folds, shrink
+
+FIRST = 3
+"""Folds before those of the contenders: of single families, policies, and leaders."""
+
+_FOLDS = FIRST + MOST_FOLDS
+_SIDE, _LARGE = 32, 64  # pixels: larger images are shrunk to these
+_SMALL = 40  # pixels: images up to this side are tried as small ones
+
+
+@dataclass
+class Rounds:
+    """What a search tries, one round after the other, with what each round cost."""
+
+    data: Dataset
+    plan: TrainingPlan
+    device: torch.device
+    seed: int
+    effort: Effort
+    own: OwnNetwork | None = None
+    journal: Journal = field(default_factory=Journal)
+    progress: Callable[[int, int, str], None] = lambda done, total, now: None
+    path: list[dict[str, Any]] = field(default_factory=list)
+    rate: float | None = None
+    """The exponent of the learning curve, from the first round that had one."""
+    done: int = 0
+    """Examples that networks were given, each epoch; of about `total` in the whole search."""
+    total: int = 0
+
+    def run(
+        self,
+        title: str,
+        candidates: Sequence[Augmentation],
+        examples: int,
+        numbers: Sequence[int],
+        *,
+        planned: bool = True,
+        large: bool = False,
+        curve: bool = False,
+    ) -> list[HeldOut]:
+        """Try candidates on some folds; a round that the journal holds is not run again.
+
+        Parameters
+        ----------
+        title
+            What the round is called.
+        candidates, examples, numbers
+            What is tried, on how many examples a fold, and the numbers of the folds.
+        planned
+            Whether the planned network is trained where the effort allows; else a small one.
+        large
+            Whether that is done on images of up to 64 pixels, as it was when forecasts were
+            measured; else of 32.
+        curve
+            Whether the learning curve is measured too.
+        """
+        planned = planned and self.effort.planned
+        own = self.own if planned else None
+        trial = self._trial(examples, planned, large and planned)
+        specs = [repr(candidate) for candidate in candidates]
+        started = time.perf_counter()
+        networks = len(candidates) + (2 if curve else 1) * trial.replicas
+        end = self.done + len(numbers) * networks * trial.examples
+        known = self.journal.read(title, specs)
+        if known is None:
+            data, fitted = shrink(self.data, candidates, trial.side)
+
+            def tick(now: str) -> None:
+                self.done = min(self.done + trial.examples, end)
+                self.progress(self.done, max(self.total, end), f"{title}: {now}")
+
+            known = run_folds(
+                data, fitted, trial, numbers,
+                seed=self.seed, device=self.device, tick=tick, curve=curve, own=own,
+            )  # fmt: skip
+            self.journal.write(title, specs, known)
+        self.done = end
+        self.path.append(
+            {
+                "round": title,
+                "policies": len(candidates),
+                "network": trial.network,
+                "examples": trial.examples,
+                "epochs": trial.epochs,
+                "folds": len(numbers),
+                "seconds": round(time.perf_counter() - started, 1),
+            }
+        )
+        return known
+
+    def _trial(self, examples: int, planned: bool, large: bool) -> Trial:
+        longest = max(self.data.shape[1:])
+        side = _LARGE if large and longest > _SMALL else _SIDE
+        return Trial(
+            epochs=self.plan.epochs if planned else stand_in_epochs(self.plan),
+            examples=self.effort.examples(examples, self.data),
+            folds=_FOLDS,
+            network=self.plan.network if planned else "small",
+            side=longest if planned and self.own is not None else side,
+        )
+
+    def forecast(
+        self, folds: Sequence[HeldOut], examples: int, *, planned: bool = True
+    ) -> Forecast:
+        """Return what rounds say of their candidates, all of which took part in each fold."""
+        found = Forecast(
+            folds, self.data.y, len(self.data.classes or ()),
+            trained=self.effort.examples(examples, self.data),
+            planned=self.plan.examples or self.data.total,
+            rate=self.rate,
+            calibration=PLANNED if planned and self.effort.planned else SMALL,
+        )  # fmt: skip
+        if any(len(fold.half) for fold in folds):
+            self.rate = found.rate
+        return found

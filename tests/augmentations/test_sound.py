@@ -248,6 +248,7 @@ def test_magnitudes_grow_along_ladders():
     for family in (gain, snr_noise, clipping, band_pass, reverb, speed, pitch):
         sizes = [family(*setting).magnitude for setting in family.ladder]
         assert sizes == sorted(sizes), family
+    assert snr_noise(5, 15, colour=1).magnitude is None  # a curve is of one colour
 
 
 @pytest.mark.parametrize(

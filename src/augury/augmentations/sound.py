@@ -64,8 +64,9 @@ class snr_noise(Family):
         require("snr_noise", fits, expected, self.low, self.high, self.colour)
 
     @property
-    def magnitude(self) -> float:
-        return -(self.low + self.high) / 2
+    def magnitude(self) -> float | None:
+        """How strong it is, for white noise: curves of gain against strength are of one colour."""
+        return -(self.low + self.high) / 2 if self.colour == 0 else None
 
     def draw(self, n: int, rng: Rng) -> tuple[Tensor, Tensor]:
         return rng.child(0).uniform(n, low=self.low, high=self.high), rng.child(1).key(n)

@@ -345,7 +345,7 @@ def _row(candidate: Augmentation, found: Judgement, judged: Judged, data: Datase
     return Row(
         repr(candidate), found.score, found.gain, found.low, found.high, said,
         per_class=dict(zip(data.classes or (), found.per_class, strict=False)),
-        probability=found.probability,
+        probability=found.probability if judged.decides else None,
         family="" if magnitude is None else type(candidate).__name__,
         magnitude=magnitude,
         strongest=isinstance(candidate, Family) and magnitude == candidate.strongest,

@@ -140,9 +140,10 @@ class BoostingScore(Score):
         return found
 
     def describe(self) -> str:
+        times = "once" if self.repeats == 1 else f"{self.repeats} times"
         return (
             f"gradient boosting (scikit-learn's) on the rows and {self.copies} views of each, with "
-            f"every row held out {self.repeats} times"
+            f"every row held out {times}"
         )
 
     def trust(self) -> str:

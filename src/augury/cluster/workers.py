@@ -1,0 +1,198 @@
+"""Jobs that do not depend on each other, done by as many workers as there are.
+
+A job is a picklable value, its result a tuple of tensors. Results come in the order of the jobs,
+whoever finished first, and every job computes with one thread; so what is made of them does not
+depend on the number of workers, nor on whether there is a cluster.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+import pickle
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    CancelledError,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
+from hashlib import blake2b
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from augury._base.errors import AuguryError
+from augury.cluster.journal import Journal
+
+Tensors = tuple[Tensor, ...]
+Work = Callable[[Any, Any], Tensors]
+"""From what all jobs share, and a job, to its result."""
+
+Submit = Callable[[Any], Future[Tensors]]
+
+_AHEAD = 3  # jobs for each worker that are begun before the next result in order is there
+
+
+class Workers:
+    """Threads of this process that do jobs, one each.
+
+    Parameters
+    ----------
+    slots
+        How many jobs are done at a time; by default as many as torch has threads.
+    """
+
+    dashboard: str | None = None
+    """The address of the page that shows a cluster at work."""
+
+    def __init__(self, slots: int | None = None) -> None:
+        self.slots = slots or torch.get_num_threads()
+
+    def map(
+        self,
+        work: Work,
+        shared: Any,
+        jobs: Mapping[str, Any],
+        *,
+        journal: Journal | None = None,
+        tick: Callable[[str], None] = lambda job: None,
+    ) -> Iterator[Tensors]:
+        """Do all jobs and yield their results in order; those that the journal has are not done.
+
+        Parameters
+        ----------
+        work
+            A function of a module: ``work(shared, job)``.
+        shared
+            What all jobs need. It reaches each worker once.
+        jobs
+            By name; a name says all that sets a job apart from the others of the journal.
+        journal
+            Where each finished job is kept at once.
+        tick
+            Called with the name of each job that is finished, in the caller's thread.
+        """
+        journal = journal or Journal()
+        ready: dict[str, Tensors] = {}
+        running: dict[Future[Tensors], str] = {}
+        later = iter(jobs)
+        submit, close = self._begin(work, shared)
+        try:
+            for name in jobs:
+                while name not in ready:
+                    room = _AHEAD * self.slots - len(running) - len(ready)
+                    for begun in itertools.islice(later, room):
+                        known = journal.read(begun)
+                        if known is None:
+                            running[submit(jobs[begun])] = begun
+                        else:
+                            ready[begun] = known
+                            tick(begun)
+                    if name in ready:
+                        break
+                    for future in wait(running, return_when=FIRST_COMPLETED).done:
+                        done = running.pop(future)
+                        ready[done] = self._result(future, done)
+                        journal.write(done, ready[done])
+                        tick(done)
+                yield ready.pop(name)
+        finally:
+            for future in running:
+                future.cancel()
+            close()
+
+    def _begin(self, work: Work, shared: Any) -> tuple[Submit, Callable[[], None]]:
+        """Return what submits a job, and what ends the work."""
+        pool = ThreadPoolExecutor(self.slots, initializer=torch.set_num_threads, initargs=(1,))
+        return lambda job: pool.submit(_on_cpu, work, shared, job), pool.shutdown
+
+    def _result(self, future: Future[Tensors], job: str) -> Tensors:
+        return future.result()
+
+
+class ClusterWorkers(Workers):
+    """The workers of a Dask cluster.
+
+    A worker that is lost is replaced by another, which does its jobs again.
+
+    Parameters
+    ----------
+    client
+        A ``distributed.Client`` whose workers have been checked.
+    version
+        The version of augury that all must have.
+    """
+
+    def __init__(self, client: Any, version: str) -> None:
+        self.client, self.version = client, version
+        threads = client.nthreads().values()
+        super().__init__(max(1, sum(threads)))
+        self.dashboard = client.dashboard_link
+
+    def _begin(self, work: Work, shared: Any) -> tuple[Submit, Callable[[], None]]:
+        from distributed.protocol.pickle import dumps
+
+        packed = dumps(shared)
+        digest = blake2b(packed, digest_size=16).hexdigest()
+        # A task and not scattered data: the scheduler can place it again when a worker is lost.
+        held = self.client.submit(operator.itemgetter(0), [packed], key=f"augury-{digest}")
+        pool = self.client.get_executor(pure=False)
+
+        def submit(job: Any) -> Future[Tensors]:
+            return pool.submit(_run, held, digest, dumps((self.version, work, job)))
+
+        return submit, functools.partial(pool.shutdown, wait=False)
+
+    def _result(self, future: Future[Tensors], job: str) -> Tensors:
+        from distributed import KilledWorker
+
+        try:
+            return future.result()
+        except CancelledError:
+            raise AuguryError(
+                "the scheduler of the cluster is gone; start it and repeat the command: what a "
+                "journal holds is not done again"
+            ) from None
+        except KilledWorker as error:
+            raise AuguryError(
+                f"the job {job} ended {error.allowed_failures + 1} workers, perhaps for want of "
+                "memory; give workers more of it, or the data in smaller shards"
+            ) from None
+        except ModuleNotFoundError as error:
+            raise AuguryError(
+                f"a worker has no module {error.name!r}; install there what is installed here"
+            ) from None
+
+
+def _on_cpu(work: Work, shared: Any, job: Any) -> Tensors:
+    """Do a job; its result is on the CPU, so that what follows is computed there everywhere."""
+    return tuple(part.cpu() for part in work(shared, job))
+
+
+def _run(packed: bytes, digest: str, call: bytes) -> Tensors:
+    """Do a job on a worker."""
+    import augury
+
+    torch.set_num_threads(1)
+    version, work, job = pickle.loads(call)
+    if augury.__version__ != version:  # a worker that came after the others were checked
+        raise AuguryError(
+            f"a worker has augury {augury.__version__}, and this is {version}; install one version"
+        )
+    return _on_cpu(work, _unpack(digest, packed), job)
+
+
+_unpacked: dict[str, Any] = {}
+
+
+def _unpack(digest: str, packed: bytes) -> Any:
+    """Return what jobs share, unpacked once on each worker; the last only is kept."""
+    if digest not in _unpacked:
+        found = pickle.loads(packed)
+        _unpacked.clear()
+        _unpacked[digest] = found
+    return _unpacked[digest]

@@ -24,6 +24,7 @@ _HOME = {
     "Dataset": "augury.data",
     "as_dataset": "augury.data",
     "load": "augury.data",
+    "open_shards": "augury.data",
     "FeatureMap": "augury.features",
     "AugmentedFourier": "augury.features",
     "Flatten": "augury.features",
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
     from augury._base.rng import Rng
     from augury.adapters import export
     from augury.augmentations import Augmentation, Sampled, TransformedDataset, parse
-    from augury.data import Dataset, as_dataset, load
+    from augury.data import Dataset, as_dataset, load, open_shards
     from augury.features import (
         AugmentedFourier,
         FeatureMap,
@@ -133,6 +134,7 @@ __all__ = [
     "load_model",
     "load_network",
     "measure_invariance",
+    "open_shards",
     "parse",
     "plan_averaging",
     "rank",

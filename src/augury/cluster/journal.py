@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import safetensors.torch
 from safetensors import safe_open
@@ -29,7 +29,7 @@ class Journal:
         self.path = path
 
     @classmethod
-    def open(cls, path: str | Path | None, key: Mapping[str, Any]) -> Journal:
+    def open(cls, path: str | Path | None, key: Mapping[str, Any]) -> Self:
         """Open a journal, or begin one; raise if it belongs to other data or settings.
 
         Parameters

@@ -7,15 +7,21 @@ from augury.data.new import NewExamples, load_new
 from augury.data.preparation import Preparation
 from augury.data.readers.embedded import EMBEDDED
 from augury.data.readers.noise import load_noise
+from augury.data.shards import open_shards
+from augury.data.stream import InMemory, Shards, Stream
 
 __all__ = [
     "EMBEDDED",
     "Dataset",
+    "InMemory",
     "NewExamples",
     "Preparation",
+    "Shards",
+    "Stream",
     "as_dataset",
     "describe",
     "load",
     "load_new",
     "load_noise",
+    "open_shards",
 ]

@@ -24,6 +24,7 @@ from augury.data.sampling import select
 from augury.data.scaling import span
 from augury.data.sizes import sides
 from augury.data.source import Progress, Request, Source, reading
+from augury.data.stream import Shards
 
 
 def load(
@@ -50,8 +51,8 @@ def load(
         of a directory with one sub-directory of images or recordings per class, of a zip or tar
         archive of one, of an ``.npz`` file, of an ``.npy`` file with its labels beside it, of an
         IDX file or a directory with MNIST's, of a directory with CIFAR's Python batches, of
-        series of the UCR archive (``.ts``, ``.tsv``), or of a table, which may list files of
-        images or recordings.
+        series of the UCR archive (``.ts``, ``.tsv``), of a table, which may list files of
+        images or recordings, or of a directory of numbered shards: see `open_shards`.
     label
         The column of a table to predict.
     size
@@ -132,7 +133,8 @@ def as_dataset(
         list of arrays channels × length; vectors N × d: NumPy arrays, tensors, lists. A pandas or
         polars frame, sktime's frames of series among them. A dataset of torch,
         torchvision or Hugging Face, a ``DataLoader``, or any other sequence or iterable of pairs
-        (x, y) with arrays, tensors or Pillow images. A path or a name, as for `load`. A `Dataset`.
+        (x, y) with arrays, tensors or Pillow images. A path or a name, as for `load`. A `Dataset`,
+        or what `open_shards` returns.
     y
         Labels: whole numbers, words or booleans for classes, floats for a real target.
     label
@@ -175,6 +177,10 @@ def as_dataset(
                 f"a Dataset has its labels, groups and kind ({x.kind}); give it alone"
             )
         return x if max_examples is None else x.subsample(max_examples, seed)
+    if isinstance(x, Shards):
+        if any(v is not None for v in (y, label, groups, group)):
+            raise AuguryError("shards have their own labels; give them alone")
+        return x.draw(len(x) if max_examples is None else max_examples, seed)
     if isinstance(x, str | PurePath):
         if y is not None or groups is not None:
             what = "labels" if y is not None else "groups"

@@ -18,14 +18,14 @@ _PAIRS = (("x", "y"), ("images", "labels"), ("data", "labels"), ("data", "target
 
 def read_npy(path: Path, request: Request) -> Source:
     """Read the examples of a file that are kept, and their labels from the file beside it."""
-    x = _mapped(path)
-    labels = _labels_beside(path)
+    x = mapped(path)
+    labels = labels_beside(path)
     if labels is None and not request.new:
         raise AuguryError(
             f"there are no labels beside {flat(path)}: expected a file named like it, as x.npy and "
             "y.npy, or images.npy and labels.npy"
         )
-    return read_mapped(x, None if labels is None else np.array(_mapped(labels)), request, path)
+    return read_mapped(x, None if labels is None else np.array(mapped(labels)), request, path)
 
 
 def read_mapped(
@@ -51,11 +51,12 @@ def read_mapped(
 
 def find_examples(folder: Path) -> Path | None:
     """Return the file of examples in a directory that holds such a pair, the training one first."""
-    found = [path for path in sorted(folder.glob("*.npy")) if _labels_beside(path) is not None]
+    found = [path for path in sorted(folder.glob("*.npy")) if labels_beside(path) is not None]
     return min(found, key=lambda path: ("train" not in path.stem, path.name), default=None)
 
 
-def _mapped(path: Path) -> np.ndarray:
+def mapped(path: Path) -> np.ndarray:
+    """Map the array of a file into memory, read-only."""
     try:
         found = np.load(path, mmap_mode="r", allow_pickle=False)
     except OSError:
@@ -71,7 +72,7 @@ def _mapped(path: Path) -> np.ndarray:
     return found
 
 
-def _labels_beside(path: Path) -> Path | None:
+def labels_beside(path: Path) -> Path | None:
     """Return the file of labels that belongs to a file of examples, by its name."""
     stem = path.stem
     for examples, labels in _PAIRS:

@@ -10,10 +10,12 @@ from augury._base.text import did_you_mean, flat, listed
 from augury.data.readers.archive import is_archive, read_archive
 from augury.data.readers.cifar import is_cifar, read_cifar
 from augury.data.readers.embedded import EMBEDDED, read_embedded
+from augury.data.readers.find_parts import find_parts
 from augury.data.readers.folder import read_folder
 from augury.data.readers.idx import find_training_images, looks_like_idx, read_idx_pair
 from augury.data.readers.npy import find_examples, read_npy
 from augury.data.readers.npz import read_npz
+from augury.data.readers.parts import read_parts
 from augury.data.readers.table import TABLES, read_table
 from augury.data.readers.ucr import find_series, is_ucr_text, read_ts, read_ucr_text
 from augury.data.source import Request, Source
@@ -41,6 +43,9 @@ def read_path(source: str | Path, request: Request) -> tuple[str, Source]:
 
 
 def _read_directory(path: Path, request: Request) -> Source:
+    parts = find_parts(path, request)
+    if parts is not None and not request.new:
+        return read_parts(parts, request)
     _refuse(request, "label")
     images = find_training_images(path)
     if images is not None:

@@ -10,7 +10,9 @@ import torch
 
 from augury.cli.main import main
 
-torch.set_num_threads(1 if "PYTEST_XDIST_WORKER" in os.environ else 2)
+# Two threads that wait for each other cost more than they save where other processes run beside.
+_usual = "1" if "PYTEST_XDIST_WORKER" in os.environ else "2"
+torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", _usual)))
 
 # torchvision imports beside a CPU build of torch only once its two compiled operators are declared
 TORCHVISION = torch.library.Library("torchvision", "FRAGMENT")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from refusal import refused
@@ -62,6 +61,7 @@ def test_copies_that_change_nothing_give_the_same_trees(kind, wine):
 
 
 def test_trees_see_what_is_missing():
+    pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     x = rng.normal(size=200)
     y = rng.random(200) < 0.5
@@ -116,6 +116,7 @@ def test_nothing_learnt_gives_no_verdict():
 def test_the_page_and_the_terminal_speak_of_boosting(wine, run, tmp_path):
     found = augury.rank(wine, augmentations=["column_noise(0.2)"], effort=0)
     assert "The gains are for training on 130 examples with gradient boosting." in found.to_html()
+    pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(wine.x.numpy(), columns=list("abcdef")).assign(y=wine.y.numpy())
     frame.to_csv(tmp_path / "t.csv", index=False)
     code, out, _ = run("rank", "t.csv", "--label", "y", "-a", "column_noise(0.2)", "--effort", "0")

@@ -1,0 +1,68 @@
+"""Finished rounds of a search, in memory and in a file."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from augury._base.errors import AuguryError
+from augury.forecasting.policy.journal import Journal
+from augury.forecasting.trial import HeldOut
+
+
+def fold(start):
+    numbers = torch.arange(start, start + 6, dtype=torch.float64)
+    return HeldOut(
+        torch.arange(3), numbers.view(3, 2), -numbers.view(3, 2), numbers[:2], numbers[:0]
+    )
+
+
+def same(found, expected):
+    names = ("index", "losses", "right", "replicas", "half")
+    return all(torch.equal(getattr(found, name), getattr(expected, name)) for name in names)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_round_is_read_as_it_was_written(kept, tmp_path):
+    path = tmp_path / "rounds.npz" if kept else None
+    journal = Journal.open(path, {"seed": 3})
+    assert journal.read("first", ["flips"]) is None
+    journal.write("first", ["flips"], [fold(0), fold(10)])
+    journal.write("second", ["hue(0.1)", "flips"], [fold(20)])
+    if kept:
+        journal = Journal.open(str(path), {"seed": 3})
+    found = journal.read("first", ("flips",))
+    assert len(found) == 2
+    assert same(found[0], fold(0))
+    assert same(found[1], fold(10))
+    (other,) = journal.read("second", ["hue(0.1)", "flips"])
+    assert same(other, fold(20))
+    assert journal.read("second", ["flips", "hue(0.1)"]) is None  # of other candidates
+    assert journal.read("third", ["flips"]) is None
+    assert list(tmp_path.iterdir()) == ([path] if kept else [])
+
+
+def test_a_journal_of_another_search_is_refused(tmp_path):
+    path = tmp_path / "rounds.npz"
+    Journal.open(path, {"effort": (1, 2)}).write("first", [], [])
+    assert Journal.open(path, {"effort": (1, 2)}).read("first", []) == []
+    with pytest.raises(AuguryError, match="of a search with other data or settings"):
+        Journal.open(path, {"effort": (1, 3)})
+
+
+@pytest.mark.parametrize("text", [b"", b"nonsense", json.dumps({"rounds": {}}).encode()])
+def test_other_files_are_refused(text, tmp_path):
+    path = tmp_path / "rounds.npz"
+    path.write_bytes(text)
+    with pytest.raises(AuguryError, match="is not the journal of a search"):
+        Journal.open(path, {})
+
+
+def test_nothing_is_executed_when_it_is_read(tmp_path):
+    path = tmp_path / "rounds.npz"
+    np.savez(path, about=np.array([object()], dtype=object))
+    with pytest.raises(AuguryError, match="is not the journal of a search"):
+        Journal.open(path, {})

@@ -1,0 +1,57 @@
+"""How much work a trial of series does, level by level."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from augury.data import as_dataset
+from augury.forecasting.effort import Level
+from augury.forecasting.plan import TrainingPlan
+from augury.forecasting.series import CALIBRATION, LONGEST, TRUST, series_plan, series_trial
+
+
+def waves(count):
+    return as_dataset(np.zeros((count, 1, 8)), np.linspace(0, 1, count), kind="series")
+
+
+@pytest.mark.parametrize(
+    ("count", "rung", "examples", "folds"),
+    [
+        (4000, Level(1000, 2), 500, 1),  # a small network: the work of one fold, halved
+        (4000, Level(1000, 2, planned=True), 1000, 1),
+        (1000, Level(2000, 2, planned=True), 750, 3),  # 2000 / 750, rounded
+        (200, Level(2000, 2, planned=True), 150, 12),  # 13.3 folds, twelve at most
+        (40, Level(64, 1), 30, 1),
+        (4, Level(64, 1), 3, 11),
+        (3, Level(64, 1), 2, 12),
+        (2, Level(64, 1), 2, 12),  # two examples at least
+        (4000, Level(1001, 1), 500, 1),
+    ],
+)
+def test_three_quarters_of_the_data_in_as_many_folds_as_the_work_fills(
+    count, rung, examples, folds
+):
+    trial = series_trial(TrainingPlan(epochs=10), waves(count), rung)
+    assert (trial.examples, trial.folds) == (examples, folds)
+
+
+def test_the_rest_of_a_trial():
+    small = series_trial(TrainingPlan(epochs=10), waves(40), Level(64, 1, 0.25, 2))
+    assert (small.epochs, small.network, small.side, small.replicas) == (2, "small", 256, 2)
+    assert small.batch == 16
+    assert series_trial(TrainingPlan(epochs=1), waves(40), Level(64, 1, 0.25)).epochs == 1
+    planned = series_trial(TrainingPlan(epochs=10), waves(40), Level(64, 1, planned=True))
+    assert (planned.epochs, planned.network, planned.side) == (10, "fcn", 512)
+    assert LONGEST == {False: 256, True: 512}
+
+
+def test_a_plan_for_series():
+    assert series_plan(TrainingPlan(epochs=7), epochs_given=False).epochs == 100
+    assert series_plan(TrainingPlan(epochs=7), epochs_given=True).epochs == 7
+    assert series_plan(TrainingPlan(), epochs_given=True).network == "fcn"
+
+
+def test_constants_that_the_docs_name():
+    assert (CALIBRATION.slope, CALIBRATION.floor, CALIBRATION.share) == (1.28, 0.005, 0.53)
+    assert set(TRUST) == {"fcn", "small"}

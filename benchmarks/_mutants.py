@@ -57,6 +57,8 @@ def _places(tree: ast.AST) -> Iterator[tuple[ast.stmt, Any]]:
             statement = node
         if isinstance(node, ast.Raise | ast.Import | ast.ImportFrom | ast.JoinedStr | ast.Assert):
             return  # messages, names, and what only a type checker needs
+        if isinstance(node, ast.keyword) and node.arg == "strict":
+            return  # of zip: asserts that lengths agree
         if statement is not None and hasattr(node, "lineno"):
             yield statement, node
         for name, value in ast.iter_fields(node):

@@ -1,10 +1,14 @@
 """What a budget costs: forecasts within 10 to 80 seconds against the whole trial and the truth.
 
     python benchmarks/budgets.py --data FOLDER [--jobs 7] [--out benchmarks/results]
+    python benchmarks/budgets.py whole --data FOLDER --device cuda --whole FOLDER
+    python benchmarks/budgets.py --data FOLDER --whole FOLDER
     python benchmarks/budgets.py --quick
 
 For each data set the same command is run with every budget and once with none, on two cores, as
 `augury rank FILE.npz --from-file SPECS --epochs N --budget S`, timed from the start of its process.
+The whole trial takes minutes on two cores: `whole` runs the same trial, `--effort 7`, on another
+device and keeps its rankings, and `--whole` then takes them in place of runs without a budget.
 The truth is what training every candidate showed, in ``benchmarks/results/predict``. FOLDER holds
 ``mnist.npz``, ``fashion.npz`` and ``cifar10.npz``, with x_train, y_train of at least as many
 examples as the cells have; the first examples of each class are taken, in order.
@@ -33,6 +37,7 @@ from predict import real_gains
 from scipy.stats import spearmanr
 
 from augury._base.files import write
+from augury.forecasting.effort import CPU
 
 BUDGETS = (10, 20, 40, 80)
 CELLS = {
@@ -63,11 +68,27 @@ def command(data: Path, specs: Path, epochs: int, budget: int | None, out: Path)
     return [*said, "--budget", str(budget)] if budget else said
 
 
+def run_whole(jobs: list[dict[str, Any]], device: str, folder: Path) -> None:
+    """Run the trial without a budget of each data set, elsewhere; keep the rankings."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for job in jobs:
+        path = folder / f"{job['data']}.json"
+        words = [*job["words"], "--effort", str(CPU)]
+        words[words.index("--json") + 1] = str(path)
+        words[words.index("--device") + 1] = device
+        subprocess.run(words, env=os.environ | _path(), check=True)
+        print(f"wrote {path}", flush=True)
+
+
+def _path() -> dict[str, str]:
+    known = [str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {"PYTHONPATH": os.pathsep.join(known)}
+
+
 def run(words: list[str], cores: list[int]) -> float:
     """Run a command on these cores; return its seconds, the start of the process included."""
     threads = {"OMP_NUM_THREADS": str(len(cores)), "MKL_NUM_THREADS": str(len(cores))}
-    known = [str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
-    paths = {"PYTHONPATH": os.pathsep.join(known), "CUDA_VISIBLE_DEVICES": ""}
+    paths = _path() | {"CUDA_VISIBLE_DEVICES": ""}
     started = time.perf_counter()
     found = subprocess.run(
         words, env=os.environ | threads | paths, capture_output=True, text=True, check=False,
@@ -149,48 +170,69 @@ def measure(jobs: list[dict[str, Any]], pairs: list[list[int]], keep: Any) -> li
                 print(error, flush=True)  # such as a budget that is too short for any trial
                 continue
             print(line(done[-1]), flush=True)
-            compare(done)
             keep(done)
     return done
 
 
 def draw(result: dict[str, Any]) -> Figure:
-    """Draw rank correlation, coverage and what was decided against the budget."""
-    figure = Figure(figsize=(9, 2.8), layout="constrained")
-    panels = figure.subplots(1, 3)
-    names = ("spearman", "covered", "decided")
-    titles = ("rank correlation with real gains", "real gains inside the interval", "decided")
-    for name, title, axes in zip(names, titles, panels, strict=True):
-        for data in dict.fromkeys(one["data"] for one in result["runs"]):
-            own = [one for one in result["runs"] if one["data"] == data]
-            own.sort(key=lambda one: one["seconds"])
-            axes.semilogx([o["seconds"] for o in own], [o[name] for o in own], "o-", label=data)
-        axes.set(title=title, xlabel="seconds on two cores", ylim=(0, 1.05))
-    panels[1].axhline(0.9, color="#6b7480", linewidth=0.8, linestyle="--")
-    panels[0].legend()
+    """Draw rank correlations, coverage, what was decided and the time against the budget."""
+    figure = Figure(figsize=(9, 5), layout="constrained")
+    panels = figure.subplots(2, 3)
+    shown = {
+        "spearman": "rank correlation with real gains",
+        "spearman_whole": "rank correlation with the whole trial",
+        "covered": "real gains inside the interval",
+        "decided": "said to help or to hurt",
+        "seconds": "seconds taken, start included",
+    }
+    limited = [one for one in result["runs"] if one["budget"] is not None]
+    for (name, title), axes in zip(shown.items(), panels.flat, strict=False):
+        for data in dict.fromkeys(one["data"] for one in limited):
+            own = sorted((o for o in limited if o["data"] == data), key=lambda o: o["budget"])
+            known = [one for one in own if name in one]
+            axes.plot([o["budget"] for o in known], [o[name] for o in known], "o-", label=data)
+        axes.set_xscale("log", base=2)
+        axes.set(title=title, xlabel="budget in seconds, two cores")
+        axes.set_xticks(BUDGETS, [str(budget) for budget in BUDGETS])
+        if name != "seconds":
+            axes.set_ylim(0, 1.05)
+    ends = [BUDGETS[0], BUDGETS[-1]]
+    panels[0, 2].axhline(0.9, color="#6b7480", linewidth=0.8, linestyle="--")
+    panels[1, 1].plot(
+        ends, [ALLOWED[0] * b + ALLOWED[1] for b in ends], "--", color="#6b7480", linewidth=0.8,
+    )  # fmt: skip
+    panels[1, 2].axis("off")
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    panels[1, 2].legend(handles, labels, loc="center", frameon=False)
     return figure
 
 
 def table(result: dict[str, Any]) -> list[str]:
     """Return the runs as lines of a Markdown table."""
     lines = [
-        "| data | budget | took | with real gains | with the whole trial | covered | decided |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
+        "| data | budget | took | level | with real gains | with the whole trial | covered "
+        "| helps or hurts (wrong) | probably |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for one in result["runs"]:
-        budget = "none" if one["budget"] is None else f"{one['budget']} s"
+        whole = one["budget"] is None
+        budget, took = ("none", "") if whole else (f"{one['budget']} s", f"{one['seconds']:.0f} s")
+        other = "" if whole or "spearman_whole" not in one else f"{one['spearman_whole']:.2f}"
         lines.append(
-            f"| {one['data']} | {budget} | {one['seconds']:.0f} s | {one['spearman']:.2f} | "
-            f"{one['spearman_whole']:.2f} | {100 * one['covered']:.0f} % | "
-            f"{100 * one['decided']:.0f} % |"
+            f"| {one['data']} | {budget} | {took} | {one['level']} | {one['spearman']:.2f} | "
+            f"{other} | {100 * one['covered']:.0f} % | {100 * one['decided']:.0f} % "
+            f"({one['wrong']}) | {100 * one['probably']:.0f} % |"
         )
     return lines
 
 
-def prepare(folder: Path, data: Path, budgets: tuple[int | None, ...]) -> list[dict[str, Any]]:
+def prepare(
+    folder: Path, data: Path, names: list[str], budgets: tuple[int | None, ...]
+) -> list[dict[str, Any]]:
     """Write the data and the candidates of each cell; return what is to be run."""
     jobs = []
-    for name, cell in CELLS.items():
+    for name in names:
+        cell = CELLS[name]
         truth = json.loads((TRUTH / f"{cell}.json").read_text())
         examples = subset(data / f"{name}.npz", truth["examples"], folder / f"{name}.npz")
         real = real_gains(truth)
@@ -224,42 +266,68 @@ def quick(folder: Path) -> list[dict[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("what", nargs="?", choices=["whole"], help="run the whole trials alone")
     parser.add_argument("--data", type=Path, help="folder with mnist.npz, fashion.npz, cifar10.npz")
+    parser.add_argument("--only", nargs="+", choices=list(CELLS), default=list(CELLS))
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time, on two cores each")
     parser.add_argument("--budgets", type=int, nargs="+", default=list(BUDGETS))
+    parser.add_argument("--whole", type=Path, help="folder with rankings of the whole trials")
     parser.add_argument("--no-whole", action="store_true", help="leave the whole trial out")
+    parser.add_argument("--device", default="cuda", help="where `whole` runs")
     parser.add_argument("--quick", action="store_true", help="one run on scikit-learn's digits")
     add_out(parser)
     options = parser.parse_args()
+    if options.data is None and not options.quick:
+        parser.error("--data is needed: the folder with mnist.npz, fashion.npz, cifar10.npz")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        if options.what == "whole":
+            run_whole(
+                prepare(folder, options.data, options.only, (None,)), options.device, options.whole
+            )
+            return
+        known = [] if options.whole is None else read_whole(options.whole, options.only)
+        whole = () if options.no_whole or known else (None,)
+        budgets = (*whole, *options.budgets)
+        jobs = quick(folder) if options.quick else prepare(
+            folder, options.data, options.only, budgets
+        )  # fmt: skip
+        jobs.sort(key=lambda job: -(job["budget"] or 10**6))  # the longest first
+        _measure_all(jobs, known, options)
+
+
+def _measure_all(
+    jobs: list[dict[str, Any]], known: list[dict[str, Any]], options: argparse.Namespace
+) -> None:
+    """Run the jobs and write the result, beside whole trials that are known."""
     cores = sorted(os.sched_getaffinity(0))
     pairs = [cores[k : k + CORES] for k in range(0, len(cores) - CORES + 1, CORES)][: options.jobs]
-    pairs = pairs or [cores]
     about = environment(torch.device("cpu"))
     path = Path(options.out) / "budgets.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    whole = () if options.no_whole else (None,)
 
     def keep(done: list[dict[str, Any]]) -> None:
-        done = sorted(done, key=lambda one: (one["data"], one["budget"] or 10**6))
+        done = sorted([*known, *done], key=lambda one: (one["data"], one["budget"] or 10**6))
+        compare(done)
         write(path, compact({"environment": about, "cores": CORES, "runs": done}))
 
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        if options.quick:
-            jobs = quick(folder)
-        else:
-            if options.data is None:
-                parser.error(
-                    "--data is needed: the folder with mnist.npz, fashion.npz, cifar10.npz"
-                )
-            jobs = prepare(folder, options.data, (*whole, *options.budgets))
-        jobs.sort(key=lambda job: -(job["budget"] or 10**6))  # the longest first
-        done = measure(jobs, pairs, keep)
-    compare(done)
-    keep(done)
+    done = measure(jobs, pairs or [cores], keep)
+    if not done:
+        raise SystemExit("no run came to an end; the reasons are above")
     kept = sum(one["kept"] for one in done)
     least = min(one["covered"] for one in done)
     print(f"runs={len(done)} of {len(jobs)} kept={kept} least_covered={least:.2f}\nwrote {path}")
+
+
+def read_whole(folder: Path, names: list[str]) -> list[dict[str, Any]]:
+    """Return the whole trials that were run elsewhere, judged as the others are."""
+    found = []
+    for name in names:
+        truth = json.loads((TRUTH / f"{CELLS[name]}.json").read_text())
+        ranking = json.loads((folder / f"{name}.json").read_text())
+        judged = judge(ranking, ranking["seconds"], None, real_gains(truth))
+        found.append({"data": name} | judged)
+    return found
 
 
 if __name__ == "__main__":

@@ -34,9 +34,10 @@ BUDGETS = """
 ## What a budget costs
 
 `augury rank … --budget S` on two cores, timed from the start of its process, against real training
-and against the same command without a budget (`benchmarks/budgets.py`). *Covered* is the share of
-real gains inside the 95 % interval. {kept} of {runs} runs kept their budget within 20 % and two
-seconds; the least coverage is {least:.0f} %.
+and against the whole trial, the same command without a budget (`benchmarks/budgets.py`). *Covered*
+is the share of real gains inside the 95 % interval, *level* the amount of work that the budget
+allowed. {kept} of {runs} runs kept their budget within 20 % and two seconds; the least coverage is
+{least:.0f} %.
 
 ![Rank correlation, coverage and what was decided against time](figures/budgets.svg)
 
@@ -47,11 +48,18 @@ MUTATION = """
 ## Would a test notice?
 
 Each mutant is a module with one small change: an operator swapped, a comparison turned, a constant
-changed (`benchmarks/mutate.py`). A mutant that fails no test has survived; the results list each
-with its reason.
+changed (`benchmarks/mutate.py`). A mutant that fails no test has survived.
 
 | package | mutants | killed |
 | --- | --- | --- |
+{table}
+"""
+
+SURVIVORS = """
+### Survivors in {package}
+
+| module | code | changed to | why no test fails |
+| --- | --- | --- | --- |
 {table}
 """
 
@@ -73,14 +81,46 @@ def page(folder: Path = RESULTS) -> str:
                 table="\n".join(budgets.table(found)),
             )
         )
-    rows = []
-    for path in sorted(folder.glob("mutation_*.json")):
-        found = json.loads(path.read_text(encoding="utf-8"))
-        package = path.stem.removeprefix("mutation_")
-        share = 100 * found["killed"] / found["mutants"]
-        rows.append(f"| {package} | {found['mutants']} | {found['killed']} ({share:.0f} %) |")
+    results = {
+        path.stem.removeprefix("mutation_"): json.loads(path.read_text(encoding="utf-8"))
+        for path in sorted(folder.glob("mutation_*.json"))
+    }
+    rows = [
+        f"| {package} | {found['mutants']} | {found['killed']} "
+        f"({100 * found['killed'] / found['mutants']:.0f} %) |"
+        for package, found in results.items()
+    ]
     parts.append(MUTATION.format(table="\n".join(rows)))
+    for package, found in results.items():
+        if table := "\n".join(survivors_table(package, found["modules"])):
+            parts.append(SURVIVORS.format(package=package, table=table))
     return "".join(parts)
+
+
+def survivors_table(package: str, modules: dict[str, Any]) -> list[str]:
+    """Return a row for each mutant that survived, with its reason."""
+    rows = []
+    for path, module in modules.items():
+        name = path.removeprefix(f"src/augury/{package}/")
+        for one in module["survived"]:
+            before, after = (text.replace("|", "\\|") for text in _changed(one))
+            rows.append(f"| {name}:{one['line']} | `{before}` | `{after}` | {one['reason']} |")
+    return rows
+
+
+def _changed(one: dict[str, Any], around: int = 30) -> tuple[str, str]:
+    """Return what was changed and what it was changed to, with a little of what is around it."""
+    before, after = one["before"], one["after"]
+    least = min(len(before), len(after))
+    first = next((k for k in range(least) if before[k] != after[k]), least)
+    same = next((k for k in range(least - first) if before[-k - 1] != after[-k - 1]), least - first)
+    start = max(0, first - around)
+    return tuple(
+        ("…" if start else "")
+        + text[start : len(text) - same + around]
+        + ("…" if same > around else "")
+        for text in (before, after)
+    )
 
 
 def no_effect_table(shares: list[dict[str, Any]]) -> list[str]:

@@ -32,18 +32,23 @@ def test_the_page_of_checks_shows_every_result_that_there_is(pages, tmp_path):
     shares = [{"case": "shuffled labels", "score": score, "runs": 50, "candidates": 250,
                "sure": 0.02, "probably": 0.1} for score in ("trial", "ridge")]  # fmt: skip
     run = {"data": "mnist", "seconds": 9.0, "kept": True, "spearman": 0.5, "covered": 0.95,
-           "decided": 0.2, "spearman_whole": 0.7}  # fmt: skip
+           "decided": 0.2, "spearman_whole": 0.7, "level": 3, "wrong": 1,
+           "probably": 0.4}  # fmt: skip
+    survivor = {"line": 7, "before": "a | b", "after": "a & b", "reason": "both are equal"}
+    modules = {"src/augury/forecasting/rank.py": {"survived": [survivor]}}
     runs = [run | {"budget": budget} for budget in (10, None)]
     for name, found in (
         ("no_effect", {"most": 0.05, "shares": shares}),
         ("budgets", {"runs": runs}),
-        ("mutation_forecasting", {"mutants": 200, "killed": 180}),
+        ("mutation_forecasting", {"mutants": 200, "killed": 180, "modules": modules}),
     ):
         (tmp_path / f"{name}.json").write_text(json.dumps(found), encoding="utf-8")
     page = pages.checks.page(tmp_path)
     assert "| shuffled labels | 2 % (10 %) | 2 % (10 %) |" in page
     assert "1 of 1 runs kept their budget" in page
-    assert "| mnist | none | 9 s | 0.50 | 0.70 | 95 % | 20 % |" in page
+    assert "| mnist | 10 s | 9 s | 3 | 0.50 | 0.70 | 95 % | 20 % (1) | 40 % |" in page
+    assert "| mnist | none |  | 3 | 0.50 |  | 95 % | 20 % (1) | 40 % |" in page
+    assert "| rank.py:7 | `a \\| b` | `a & b` | both are equal |" in page
     assert "| forecasting | 200 | 180 (90 %) |" in page
     assert pages.budgets.draw({"runs": runs}).axes
 

@@ -296,7 +296,8 @@ def test_a_corrupt_image_is_named_or_skipped(how: str, tmp_path: Path) -> None:
     refused("cannot read the image cat/04.png|remove it|--skip-bad", load, tmp_path)
     data = load(tmp_path, skip_bad=True)
     assert data.y.tolist() == [0] * 4 + [1] * 5
-    assert data.notes == ("1 image could not be read and left out: cat/04.png",)
+    assert data.total == 9
+    assert data.notes == ("1 image could not be read and was left out: cat/04.png",)
     for i in range(10):
         path = tmp_path / ("cat", "dog")[i % 2] / f"{i:02}.png"
         path.write_bytes(b"this is no image")

@@ -156,6 +156,7 @@ def test_a_recording_of_ten_hours_is_not_loaded_whole(tmp_path, monkeypatch):
     assert sum(read) < 20 * 5 * RATE
     assert len(data) == 8 + 10
     assert any("at most 10 of each" in note for note in data.notes)
+    assert any("to 36,000 s became" in note for note in data.notes)
 
 
 def damaged(kind: str, path: Path) -> None:
@@ -194,8 +195,8 @@ def test_a_bad_recording_is_named_and_can_be_skipped(kind, reason, tmp_path):
     line = f"cannot read the recording high/bad.wav|: {reason}; repair or remove it|--skip-bad"
     refused(line, load, tmp_path)
     data = load(tmp_path, skip_bad=True)
-    assert len(data) == 8
-    assert "1 recording could not be read and left out: high/bad.wav" in data.notes
+    assert len(data) == data.total == 8
+    assert "1 recording could not be read and was left out: high/bad.wav" in data.notes
 
 
 def test_bad_flac_and_nothing_good(tmp_path):

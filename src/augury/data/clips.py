@@ -62,17 +62,18 @@ def describe_clips(seconds: Sequence[float], length: float, clips: int, asked: b
     longer, shorter = int((own > length * 1.001).sum()), int((own < length * 0.999).sum())
     if not longer and not shorter:
         return []
-    span = (
-        f"of {own.min():.3g} to {own.max():.3g} s"
-        if own.max() > own.min()
-        else f"of {own[0]:.3g} s"
-    )
+    first, last = (_seconds(float(value)) for value in (own.min(), own.max()))
+    span = f"of {first} s" if first == last else f"of {first} to {last} s"
     done = [f"{longer:,} of {len(own):,} were cut"] if longer else []
     done += [f"{shorter:,} of {len(own):,} were padded with silence"] if shorter else []
     note = f"recordings {span} became clips of {length:.3g} s: {' and '.join(done)}"
     if clips > len(own):
         note += f"; {clips:,} clips of {len(own):,} recordings, at most {MOST_CLIPS} of each"
     return [note if asked else note + "; choose another length with --seconds (seconds= in Python)"]
+
+
+def _seconds(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def resample(samples: np.ndarray, old: int, new: int) -> np.ndarray:

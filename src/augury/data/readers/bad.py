@@ -51,5 +51,7 @@ class BadFiles:
         """Return what was left out, if anything was."""
         if not self.names:
             return []
-        some = f"{len(self.names):,} {self.noun}{'s' if len(self.names) > 1 else ''}"
-        return [f"{some} could not be read and left out: {listed(self.names, 5)}"]
+        many = len(self.names) > 1
+        some = f"{len(self.names):,} {self.noun}{'s' if many else ''}"
+        left = f"{'were' if many else 'was'} left out"
+        return [f"{some} could not be read and {left}: {listed(self.names, 5)}"]

@@ -72,7 +72,7 @@ def read_images(listing: Listing, request: Request) -> Source:
         listing.classes,
         "image",
         notes=(*notes, *reading.bad.notes()),
-        total=len(listing.files),
+        total=len(listing.files) - len(reading.bad.names),
         groups=reading.take_groups(numbers),
     )
 

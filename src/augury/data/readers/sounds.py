@@ -47,7 +47,7 @@ def read_sounds(listing: Listing, request: Request) -> Source:
         listing.classes,
         "sound",
         notes=tuple(notes),
-        total=max(len(listing.files), len(numbers)),
+        total=max(len(listing.files) - len(reading.bad.names), len(numbers)),
         groups=groups,
         rate=rate,
     )

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -27,15 +25,7 @@ def recordings(tmp_path):
     return tmp_path
 
 
-def run(*args: object) -> tuple[int, str, str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "augury", *map(str, args)], capture_output=True, text=True
-    )
-    return done.returncode, done.stdout, done.stderr
-
-
-def test_rank(recordings, monkeypatch):
-    monkeypatch.chdir(recordings)
+def test_rank(run, recordings):
     code, out, err = run(
         "rank", "recordings", "--group", "/(.)_", "-a", "gain(6)", "-a", "pitch(2)",
         "--background", "noise.wav", "--epochs", 3, "--effort", 3, "--device", "cpu",
@@ -52,7 +42,7 @@ def test_rank(recordings, monkeypatch):
     assert "data:audio/wav;base64," in page
 
 
-def test_refusals(recordings):
+def test_refusals(run, recordings):
     folder = recordings / "recordings"
     said_in_one_line(
         run("rank", folder, "--group", "(high|low)/"),

@@ -1,4 +1,7 @@
-"""Ctrl-C at any moment ends in one line and exit code 130, and leaves no file."""
+"""Ctrl-C at any moment ends in one line and exit code 130, and leaves no file.
+
+While modules are imported that needs a process of its own; afterwards it is pressed in this one.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import sys
 
 import pytest
 
-# Sends SIGINT when a module is about to be imported, or from within a user's function.
+# Sends SIGINT when a module is about to be imported.
 PROGRAM = """
 import os, signal, sys
 
@@ -56,17 +59,35 @@ MOMENTS = {
     "torch's parts are imported": ("torch.nn", *RANK, *OUT),
     "the bar is shown": ("rich.progress", *RANK, *OUT),
     "the page is rendered": ("jinja2", *RANK, "-a", "rotation(5)", *OUT),
-    "a user's augmentation runs": ("", *RANK, "-a", "sampled(mine:view)", *OUT),
-    "a thread runs": ("", *RANK, "-a", "sampled(mine:from_a_thread)", *OUT),
-    "a user's network is loaded": ("", "invariance", "mine:network", "digits", "-a", "flips", *OUT),
+}
+INSIDE = {
+    "a user's augmentation runs": (*RANK, "-a", "sampled(mine:view)", *OUT),
+    "a thread runs": (*RANK, "-a", "sampled(mine:from_a_thread)", *OUT),
+    "a user's network is loaded": ("invariance", "mine:network", "digits", "-a", "flips", *OUT),
 }
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_an_interrupt_is_one_line(moment, tmp_path):
-    (tmp_path / "mine.py").write_text(MINE)
     command = [sys.executable, "-c", PROGRAM, *MOMENTS[moment]]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
-    assert done.stderr.strip() == "interrupted: nothing was written", done.stderr
-    assert done.returncode == 130
-    assert sorted(p.name for p in tmp_path.iterdir() if p.is_file()) == ["mine.py"]
+    stopped(done.returncode, done.stderr)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("moment", INSIDE)
+def test_an_interrupt_of_a_users_code_is_one_line(moment, run, tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(MINE)
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    try:
+        code, _, err = run(*INSIDE[moment])
+    except KeyboardInterrupt:
+        pytest.fail("the interrupt went through the command line")
+    stopped(code, err)
+    assert [p.name for p in tmp_path.iterdir() if p.is_file()] == ["mine.py"]
+
+
+def stopped(code, err):
+    assert err.strip() == "interrupted: nothing was written", err
+    assert code == 130

@@ -1,13 +1,16 @@
 """Is the policy that was chosen better than what people use? Train them all.
 
-    python benchmarks/policy.py run DATA.npz --source NAME --epochs N [--network cnn] [--seeds 2]
-        [--examples N] [--device auto] [--out DIR]
+    python benchmarks/policy.py run DATA.npz --source NAME --epochs N [--network cnn] [--pretrained]
+        [--seeds 3] [--examples N] [--stages search train longer] [--device auto] [--out DIR]
     python benchmarks/policy.py table
     python benchmarks/policy.py page
     python benchmarks/policy.py --quick
 
-`run` searches a policy on the training images of DATA, then really trains with it, with each of its
-parts left out, with the usual recipes and without augmentation, and writes one JSON file.
+`run` works in stages, each written into one JSON file as soon as it is done: *search* a policy on
+the training images of DATA; *train* with it, with each of its parts left out, with the usual
+recipes and without augmentation, for the same epochs; train the recipes *longer*, by what the
+search took.
+A network of one's own (MODULE:FUNCTION) is trained as `augury.rank` trains it.
 """
 
 from __future__ import annotations
@@ -16,114 +19,227 @@ import argparse
 import json
 import tempfile
 import time
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _cell import make_parser, save_digits
+import torch
 from _result import environment
 
-from augury import search_policy
+from augury import load_network, search_policy
 from augury._base.devices import resolve_device
 from augury._base.files import write
-from augury.augmentations import identity, parse
+from augury.augmentations import Augmentation, identity, parse
 from augury.data import as_dataset
-from augury.forecasting.policy.space import RIVALS, parts_of, without
+from augury.forecasting.policy.space import without
 from augury.forecasting.training import train_together
+from augury.forecasting.training.grouped import ARCHITECTURES
+from augury.forecasting.training.members import Fold, Schedule
+from augury.forecasting.training.own import OwnNetwork, OwnTrainer
 
 RESULTS = Path(__file__).parent / "results" / "policy"
-SHOWN = {
-    "trivial_augment": "TrivialAugment",
-    "trivial_augment(2)": "TrivialAugment, 2 stacked",
+RIVALS = {
+    "trivial_augment(1)": "TrivialAugment",
+    "trivial_augment(2)": "2 stacked",
+    "trivial_augment(3)": "3 stacked",
+    "trivial_augment(4)": "4 stacked",
+    "(identity | trivial_augment(1)) ** 2": "UniformAugment",
     "rand_augment(2,9)": "RandAugment(2,9)",
     "horizontal_flip >> translation(0.125)": "flip and crop",
 }
+STAGES = ("search", "train", "longer")
+Found = dict[str, Any]
 
 
-def run(options: argparse.Namespace) -> Path:
-    """Search, train and write."""
-    device = resolve_device(options.device)
-    with np.load(options.data) as arrays:
-        train = as_dataset(arrays["x_train"], arrays["y_train"], max_examples=options.examples)
-        test = as_dataset(arrays["x_test"], arrays["y_test"], classes=train.classes)
-    started = time.perf_counter()
-    policy = search_policy(train, epochs=options.epochs, device=device)
-    seconds = time.perf_counter() - started
-    chosen = policy.augmentation
-    parts = [part for part in dict.fromkeys(parts_of(chosen)) if part != chosen]
-    everyone = {"identity": identity(), repr(chosen): chosen}
-    everyone |= {f"without {part!r}": without(chosen, part) for part in parts}
-    everyone |= {spec: parse(spec) for spec in RIVALS}
-    found = train_together(
-        train, test, list(everyone.values()), architecture=options.network, seeds=options.seeds,
-        epochs=options.epochs, device=device,
-    )  # fmt: skip
-    accuracy = dict(zip(everyone, (100 * found.accuracy).tolist(), strict=True))
-    own = [name for name in accuracy if name not in RIVALS]
-    result = {
-        "source": options.source, "examples": len(train), "epochs": options.epochs,
-        "network": options.network, "seeds": options.seeds, "search_seconds": round(seconds, 1),
-        "policy": repr(policy), "reason": policy.reason, "rows": policy.to_dict()["rows"],
-        "accuracy": {name: accuracy[name] for name in own},
-        "rivals": {name: accuracy[name] for name in ("identity", *RIVALS)},
-        "environment": environment(device),
-    }  # fmt: skip
-    path = Path(options.out) / f"{options.source.replace(' ', '_')}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write(path, json.dumps(result, indent=1) + "\n")
-    return path
+class Bench:
+    """One data set, one network and one length of training."""
 
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options, self.device = options, resolve_device(options.device)
+        with np.load(options.data) as arrays:
+            self.data = as_dataset(
+                arrays["x_train"], arrays["y_train"], max_examples=options.examples
+            )
+            self.tests = as_dataset(arrays["x_test"], arrays["y_test"], classes=self.data.classes)
+        self.network: Any = options.network
+        self.trainer: OwnTrainer | None = None
+        if options.network not in ARCHITECTURES:
+            self.network = load_network(options.network, self.data.shape)
+        self.label = options.network.split(":")[-1]
+        name = f"{options.source}_{len(self.data)}_{options.epochs}_{self.label}"
+        self.path = Path(options.out) / f"{name.replace(' ', '_')}.json"
 
-def gains(found: dict[str, Any]) -> tuple[float, dict[str, float]]:
-    """Return the real gain of the choice and of each recipe; each against its own baseline."""
-    own, rivals = found["accuracy"], found["rivals"]
-    base = np.mean(rivals["identity"])
-    if found["policy"] in own:
-        chosen = np.mean(own[found["policy"]]) - np.mean(own["identity"])
-    else:  # a usual recipe was chosen
-        chosen = np.mean(rivals[found["policy"]]) - base
-    return float(chosen), {
-        s: float(np.mean(v) - base) for s, v in rivals.items() if s != "identity"
-    }
+    def run(self) -> Path:
+        """Go through the stages that were asked for."""
+        found = json.loads(self.path.read_text()) if self.path.exists() else {}
+        for stage in self.options.stages:
+            started = time.perf_counter()
+            {"search": self.search, "train": self.train, "longer": self.longer}[stage](found)
+            print(f"{self.path.stem} {stage}: {time.perf_counter() - started:.1f} s", flush=True)
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            write(self.path, json.dumps(found, indent=1) + "\n")
+        return self.path
 
+    def search(self, found: Found) -> None:
+        """Search a policy on the training images alone."""
+        options, started = self.options, time.perf_counter()
+        policy = search_policy(
+            self.data, epochs=options.epochs, network=self.network,
+            pretrained=options.pretrained, device=self.device,
+        )  # fmt: skip
+        found |= {
+            "source": options.source, "examples": len(self.data), "tests": len(self.tests),
+            "epochs": options.epochs, "network": self.label, "policy": repr(policy),
+            "reason": policy.reason, "rows": policy.to_dict()["rows"], "path": list(policy.path),
+            "search_seconds": round(time.perf_counter() - started, 1),
+            "search_environment": environment(self.device),
+        }  # fmt: skip
 
-def table(folder: Path = RESULTS) -> list[str]:
-    """Return real gains over no augmentation, in Markdown."""
-    lines = [
-        "| source | examples | epochs | chosen | " + " | ".join(SHOWN.values()) + " | forecast |",
-        "| --- |" + " --- |" * (4 + len(SHOWN)),
-    ]
-    columns: list[list[float]] = []
-    for path in sorted(folder.glob("*.json")):
-        found = json.loads(path.read_text())
-        chosen, rivals = gains(found)
-        forecast = next(row["gain"] for row in found["rows"] if row["role"] == "chosen")
-        row = [chosen, *(rivals[spec] for spec in SHOWN), forecast]
-        columns.append(row)
-        values = " | ".join(f"{value:+.1f}" for value in row)
-        lines.append(
-            f"| {found['source']} | {found['examples']:,} | {found['epochs']} | {values} |"
+    def train(self, found: Found) -> None:
+        """Train with the policy, without its parts, with what contended, recipes and nothing."""
+        chosen = parse(found["policy"])
+        parts = [row["part"] for row in found["rows"] if row["role"] == "part"]
+        others = [row["spec"] for row in found["rows"] if row["role"] == "tried"]
+        contended = [row["spec"] for row in found["rows"] if row["rounds"] == 3]
+        everyone = {"identity": identity(), found["policy"]: chosen}
+        everyone |= {
+            spec: parse(spec) for spec in (*RIVALS, *(s for s in contended if s in others))
+        }
+        everyone |= {f"without {part}": without(chosen, parse(part)) for part in parts}
+        accuracy, seconds = self.train_all(
+            everyone.values(), self.options.epochs, self.options.seeds
         )
-    means = " | ".join(f"{value:+.1f}" for value in np.mean(columns, axis=0))
-    return [*lines, f"| **mean** | | | {means} |"]
+        found |= {
+            "accuracy": dict(zip(everyone, accuracy, strict=True)),
+            "train_seconds": round(seconds, 1), "train_environment": environment(self.device),
+        }  # fmt: skip
+
+    def longer(self, found: Found) -> None:
+        """Train the recipes longer, by as many epochs as one network had while we searched."""
+        few = 2
+        _, first = self.train_all([parse("trivial_augment")], few, 1)  # libraries warm up
+        _, first = self.train_all([parse("trivial_augment")], few, 1)
+        _, second = self.train_all([parse("trivial_augment")], 3 * few, 1)
+        epoch = max(second - first, 1e-3) / (2 * few)
+        epochs = self.options.epochs + round(found["search_seconds"] / epoch)
+        seeds = min(2, self.options.seeds)
+        accuracy, _ = self.train_all([parse(spec) for spec in RIVALS], epochs, seeds)
+        found["longer"] = {
+            "epochs": epochs, "epoch_seconds": round(epoch, 3),
+            "accuracy": dict(zip(RIVALS, accuracy, strict=True)),
+        }  # fmt: skip
+
+    def train_all(
+        self, candidates: Iterable[Augmentation], epochs: int, seeds: int
+    ) -> tuple[list[list[float]], float]:
+        """Return test accuracies in per cent, a list for each candidate, and seconds."""
+        started = time.perf_counter()
+        if isinstance(self.network, str):
+            tested = train_together(
+                self.data, self.tests, list(candidates), architecture=self.network, seeds=seeds,
+                epochs=epochs, device=self.device,
+            )  # fmt: skip
+            found = (100 * tested.accuracy).tolist()
+        else:
+            found = [[self.tune(c, epochs, k) for k in range(seeds)] for c in candidates]
+        return found, time.perf_counter() - started
+
+    def tune(self, candidate: Augmentation, epochs: int, seed: int) -> float:
+        """Train a network of one's own with a candidate, and return its test accuracy."""
+        if self.trainer is None or self.trainer.schedule.epochs != epochs:
+            own = OwnNetwork(self.network, self.options.pretrained)
+            x, y = (torch.cat([getattr(d, n) for d in (self.data, self.tests)]) for n in "xy")
+            both = replace(self.data, x=x, y=y)
+            self.trainer = OwnTrainer(own, both, Schedule(epochs, rate=own.rate), self.device)
+        rows = torch.arange(len(self.data) + len(self.tests))
+        fold = Fold(rows[: len(self.data)], rows[len(self.data) :], 0, seed)
+        out = self.trainer.run(None if candidate == identity() else candidate, fold)[:, 0]
+        return 100 * float((out.argmax(1).cpu() == self.tests.y).float().mean())
 
 
-def choices(folder: Path = RESULTS) -> list[str]:
+def read(folder: Path = RESULTS) -> list[Found]:
+    """Return all results, training from scratch first."""
+    found = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    return sorted(found, key=lambda f: f["network"] not in ARCHITECTURES)
+
+
+def gains(found: Found) -> dict[str, float]:
+    """Return real gains over no augmentation for the same epochs, by spec."""
+    base = np.mean(found["accuracy"]["identity"])
+    return {spec: float(np.mean(v) - base) for spec, v in found["accuracy"].items()}
+
+
+def error(found: Found) -> float:
+    """Return the standard error of a difference of two policies, from the spread over seeds."""
+    runs = np.array([v for s, v in found["accuracy"].items() if not s.startswith("without")])
+    return float(np.sqrt(2 * runs.var(1, ddof=1).mean() / runs.shape[1]))
+
+
+def table(results: list[Found]) -> list[str]:
+    """Return real gains over no augmentation, in Markdown."""
+    columns = ["chosen", *RIVALS.values(), "error", "forecast"]
+    lines = [
+        "| source | network | examples | epochs | " + " | ".join(columns) + " |",
+        "| --- | --- |" + " ---: |" * (2 + len(columns)),
+    ]
+    values = []
+    for found in results:
+        real = gains(found)
+        forecast = next(row["gain"] for row in found["rows"] if row["role"] == "chosen")
+        row = [real[found["policy"]], *(real[spec] for spec in RIVALS), error(found), forecast]
+        values.append(row)
+        cells = [f"{v:+.1f}" for v in row]
+        cells[-2] = f"{row[-2]:.1f}"
+        lines.append(
+            f"| {found['source']} | {found['network']} | {found['examples']:,} | "
+            f"{found['epochs']} | {' | '.join(cells)} |"
+        )
+    means = [f"{v:+.1f}" for v in np.mean(values, axis=0)]
+    means[-2] = ""
+    return [*lines, f"| **mean** | | | | {' | '.join(means)} |"]
+
+
+def longer_table(results: list[Found]) -> list[str]:
+    """Return gains of recipes that trained longer, beside that of the choice, in Markdown."""
+    columns = ["longer", "chosen", *RIVALS.values()]
+    lines = [
+        "| source | network | examples | epochs | " + " | ".join(columns) + " |",
+        "| --- | --- |" + " ---: |" * (2 + len(columns)),
+    ]
+    values = []
+    for found in results:
+        if "longer" not in found:
+            continue
+        base = np.mean(found["accuracy"]["identity"])
+        row = [gains(found)[found["policy"]]]
+        row += [float(np.mean(found["longer"]["accuracy"][spec]) - base) for spec in RIVALS]
+        values.append(row)
+        lines.append(
+            f"| {found['source']} | {found['network']} | {found['examples']:,} | "
+            f"{found['epochs']} | {found['longer']['epochs']} | "
+            f"{' | '.join(f'{v:+.1f}' for v in row)} |"
+        )
+    means = " | ".join(f"{v:+.1f}" for v in np.mean(values, axis=0)) if values else ""
+    return [*lines, f"| **mean** | | | | | {means} |"]
+
+
+def choices(results: list[Found]) -> list[str]:
     """Return what was chosen, and how long that took."""
-    lines = ["| source | policy | search |", "| --- | --- | --- |"]
-    for path in sorted(folder.glob("*.json")):
-        found = json.loads(path.read_text())
+    lines = ["| source | network | policy | search |", "| --- | --- | --- | ---: |"]
+    for found in results:
         spec = found["policy"].replace("|", "\\|")
-        lines.append(f"| {found['source']} | `{spec}` | {found['search_seconds']:.0f} s |")
+        where = f"{found['source']} | {found['network']}"
+        lines.append(f"| {where} | `{spec}` | {found['search_seconds']:.0f} s |")
     return lines
 
 
-def contributions(folder: Path = RESULTS) -> tuple[int, int]:
+def contributions(results: list[Found]) -> tuple[int, int]:
     """Return how many parts really add or cost over half a point, and how many signs agree."""
     clear = agree = 0
-    for path in folder.glob("*.json"):
-        found = json.loads(path.read_text())
-        whole = np.mean({**found["rivals"], **found["accuracy"]}[found["policy"]])
+    for found in results:
+        whole = np.mean(found["accuracy"][found["policy"]])
         forecast = next(row["gain"] for row in found["rows"] if row["role"] == "chosen")
         for row in found["rows"]:
             if row["role"] == "part":
@@ -136,40 +252,55 @@ def contributions(folder: Path = RESULTS) -> tuple[int, int]:
 
 def page() -> str:
     """Return the page of the docs."""
-    clear, agree = contributions()
+    results = read()
+    clear, agree = contributions(results)
     words = (Path(__file__).parent / "policy_page.md").read_text()
-    return words.format(
-        table="\n".join(table()), choices="\n".join(choices()), clear=clear, agree=agree
-    )
+    tables = {"table": table, "choices": choices, "longer": longer_table}
+    filled = {name: "\n".join(function(results)) for name, function in tables.items()}
+    return words.format(**filled, clear=clear, agree=agree)
 
 
 def quick() -> None:
     """Run one small search on scikit-learn's digits, in a temporary directory."""
+    from sklearn.datasets import load_digits
+
+    digits: Any = load_digits()
+    x, y = (15 * digits.images).astype(np.uint8), digits.target
     with tempfile.TemporaryDirectory() as folder:
-        path = save_digits(Path(folder), 300)
+        path = Path(folder) / "digits.npz"
+        np.savez(path, x_train=x[:300], y_train=y[:300], x_test=x[600:], y_test=y[600:])
+        out = Path(folder) / "out"
         options = argparse.Namespace(
-            data=path, source="digits", epochs=4, network="lenet", seeds=1, examples=None,
-            device="cpu", out=folder,
+            data=path, source="digits", epochs=1, network="lenet", seeds=2, examples=None,
+            device="cpu", out=out, pretrained=False, stages=STAGES[:2],
         )  # fmt: skip
-        run(options)
-        print("\n".join(table(Path(folder))))
+        Bench(options).run()
+        print("\n".join(table(read(out))))
 
 
 def main() -> None:
-    commands = ("run", "table", "page")
-    parser = make_parser(__doc__, commands, RESULTS, out=str(RESULTS))
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("command", nargs="?", choices=("run", "table", "page"))
     parser.add_argument("data", nargs="?", type=Path)
     parser.add_argument("--source", default="data")
+    parser.add_argument("--epochs", type=int, default=40)
+    parser.add_argument("--network", default="cnn")
+    parser.add_argument("--pretrained", action="store_true")
+    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--examples", type=int)
+    parser.add_argument("--stages", nargs="+", choices=STAGES, default=STAGES)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--out", default=str(RESULTS))
+    parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     if options.quick:
         quick()
     elif options.command == "run":
-        print(run(options))
+        print(Bench(options).run())
     elif options.command == "page":
         write("docs/policy.md", page())
     else:
-        print("\n".join(table()))
+        print("\n".join([*table(read()), "", *longer_table(read())]))
 
 
 if __name__ == "__main__":

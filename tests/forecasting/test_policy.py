@@ -28,7 +28,7 @@ from augury.forecasting.policy.space import (
     without,
 )
 
-SMALL = effort.Effort(64, 64, 64, finalists=2, contenders=2, folds=1)
+SMALL = effort.Effort(64, 64, 64, 64, finalists=2, contenders=2)
 
 
 @pytest.fixture
@@ -181,7 +181,7 @@ def test_a_small_budget_is_named_as_it_was_given(digits):
 
 def test_budgets_cut_examples():
     data = augury.as_dataset(np.zeros((5000, 8, 8), np.uint8), np.arange(5000) % 2)
-    full, cut = effort.EFFORTS["cpu"], effort.Effort(100, 100, 200)
+    full, cut = effort.Effort(200, 200, 400, 400), effort.Effort(100, 100, 200, 200)
     assert sum(cut.work(data)) == pytest.approx(sum(full.work(data)) / 2, rel=0.01)
     few = augury.as_dataset(np.zeros((300, 8, 8), np.uint8), np.arange(300) % 2)
     assert full.examples(400, few) == 200

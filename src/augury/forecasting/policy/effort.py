@@ -15,26 +15,30 @@ from augury.forecasting.plan import EPOCHS, TrainingPlan
 from augury.forecasting.training.own import OwnNetwork
 
 MOST_FOLDS = 4
+MOST_PARTS = 8  # of a policy that are left out in turn: of more, each matters little
 _REPLICAS = 3
-_SINGLES, _BUILT, _RECIPES, _PARTS = 54, 55, 15, 8  # networks of a round, replicas among them
+_SINGLES, _BUILT, _RECIPES, _PARTS = 51, 55, 12, 4  # networks of a round, about
 _SAFETY = 0.85  # of the budget: steps vary in time
 _FEWEST = 64  # examples of a fold, below which a round says nothing
 
 
 @dataclass(frozen=True)
 class Effort:
-    """Examples of a fold in each round, and how many policies and folds the last rounds have.
+    """Examples and folds of each round, and how many policies reach the last ones.
 
     Attributes
     ----------
-    singles, built, final
-        Examples of a fold: of single families, of policies, and of leaders and recipes.
+    singles, built, final, last
+        Examples of a fold: of single families, of policies, of leaders and recipes, and of those
+        that contend at the end. The nearer to the planned number, the more like that training.
     finalists
         How many of the policies meet the recipes.
     contenders
         How many of these are tried again on other examples.
     folds
-        How often; more often where the data gives fewer examples than `final`.
+        How often; more often where the data gives fewer examples than `last`.
+    first_folds, part_folds
+        How often single families, and a policy without each of its parts, are tried.
     planned
         Whether policies are tried with the planned network. The first round, which chooses what
         they are built from, always has a small one.
@@ -43,9 +47,12 @@ class Effort:
     singles: int
     built: int
     final: int
+    last: int
     finalists: int = 4
     contenders: int = 4
-    folds: int = 2
+    folds: int = 1
+    first_folds: int = 1
+    part_folds: int = 1
     planned: bool = False
 
     def examples(self, wanted: int, data: Dataset) -> int:
@@ -54,27 +61,29 @@ class Effort:
 
     def last_folds(self, data: Dataset) -> int:
         """Return how often contenders are tried again."""
-        used = self.examples(self.final, data)
-        return max(1, min(MOST_FOLDS, round(self.folds * self.final / used)))
+        used = self.examples(self.last, data)
+        return max(1, min(MOST_FOLDS, round(self.folds * self.last / used)))
 
     def work(self, data: Dataset) -> tuple[int, int]:
         """Return about how many examples networks are given in an epoch: first round, and later."""
-        built, final = (self.examples(wanted, data) for wanted in (self.built, self.final))
+        wanted = (self.singles, self.built, self.final, self.last)
+        singles, built, final, last = (self.examples(size, data) for size in wanted)
         later = (
-            _BUILT * built
-            + (self.finalists + _RECIPES) * final
-            + (self.contenders + _REPLICAS) * self.last_folds(data) * final
-            + _PARTS * self.folds * built
+            (_BUILT + 2 * _REPLICAS) * built
+            + (self.finalists + _RECIPES + _REPLICAS) * final
+            + (self.contenders + _REPLICAS) * self.last_folds(data) * last
+            + (_PARTS + _REPLICAS) * self.part_folds * built
         )
-        return _SINGLES * self.examples(self.singles, data), later
+        return (_SINGLES + _REPLICAS) * self.first_folds * singles, later
 
 
 EFFORTS = {
-    "cpu": Effort(200, 200, 400),
-    "cuda": Effort(1000, 750, 1250, planned=True),
+    "cpu": Effort(150, 150, 250, 400),
+    # a GPU trains many small networks in hardly more time than a few: more folds, fewer examples
+    "cuda": Effort(500, 500, 1000, 2000, first_folds=2, part_folds=3, planned=True),
 }
 
-OWN = Effort(500, 250, 600, folds=1, planned=True)
+OWN = Effort(500, 250, 500, 800, planned=True)
 """For a network of the user's own, whose copies are trained one after the other."""
 
 
@@ -137,6 +146,6 @@ def choose_effort(
                 f"a budget of {budget:g} s is too short for one search; give at least "
                 f"{(seconds(effort) + spent) / _SAFETY:.0f} s"
             )
-        halves = {name: max(_FEWEST, getattr(effort, name) // 2) for name in ("singles", "built")}
-        effort = replace(effort, **halves, final=max(2 * _FEWEST, effort.final // 2))
+        sizes = {name: getattr(effort, name) // 2 for name in ("singles", "built", "final", "last")}
+        effort = replace(effort, **{name: max(_FEWEST, size) for name, size in sizes.items()})
     return effort

@@ -18,10 +18,10 @@ from augury.forecasting.policy.journal import Journal
 from augury.forecasting.training.own import OwnNetwork
 from augury.forecasting.trial import HeldOut, Trial, run_folds, shrink
 
-FIRST = 3
-"""Folds before those of the contenders: of single families, policies, and leaders."""
+SINGLES, BUILT, FINAL, LAST = 0, 2, 3, 4
+"""The numbers of the first fold of each round, so that all rounds see other examples."""
 
-_FOLDS = FIRST + MOST_FOLDS
+_FOLDS = LAST + MOST_FOLDS
 _SIDE, _LARGE = 32, 64  # pixels: larger images are shrunk to these
 _SMALL = 40  # pixels: images up to this side are tried as small ones
 

@@ -19,10 +19,10 @@ from augury.data import Dataset, as_dataset, describe
 from augury.forecasting.forecast import Judgement
 from augury.forecasting.plan import TrainingPlan
 from augury.forecasting.policy.chains import learned_chain
-from augury.forecasting.policy.effort import Effort, choose_effort
+from augury.forecasting.policy.effort import MOST_PARTS, Effort, choose_effort
 from augury.forecasting.policy.journal import Journal
 from augury.forecasting.policy.policy import Policy, PolicyRow
-from augury.forecasting.policy.rounds import FIRST, Rounds
+from augury.forecasting.policy.rounds import BUILT, FINAL, LAST, SINGLES, Rounds
 from augury.forecasting.policy.space import (
     Space,
     best_of_families,
@@ -211,8 +211,8 @@ class _Search:
         """Try every family by itself; return those that help and those that do no harm."""
         plain = self.space.singles(self.data.kind, self.data.shape)
         singles = [self.space.complete(single) for single in plain]
-        size = self.effort.singles
-        folds = self.rounds.run("single families", singles, size, [0], planned=False)
+        size, numbers = self.effort.singles, range(SINGLES, SINGLES + self.effort.first_folds)
+        folds = self.rounds.run("single families", singles, size, numbers, planned=False)
         forecast = self.rounds.forecast(folds, size, planned=False)
         gains = [forecast.judge(k).gain for k in range(len(singles))]
         return best_of_families(plain, gains, POINTS), best_of_families(plain, gains, -POINTS)
@@ -232,7 +232,7 @@ class _Search:
     def _leaders(self, tried: list[Augmentation]) -> list[Augmentation]:
         """Try policies; return the leaders, the first at other strengths too, and the recipes."""
         size = self.effort.built
-        folds = self.rounds.run("policies", tried, size, [1], curve=True)
+        folds = self.rounds.run("policies", tried, size, [BUILT], curve=True)
         forecast = self.rounds.forecast(folds, size)
         gains = [forecast.judge(k).gain for k in range(len(tried))]
         order = sorted(range(len(tried)), key=lambda k: -gains[k])
@@ -245,22 +245,21 @@ class _Search:
 
     def _race(self, final: list[Augmentation]) -> tuple[list[Judgement], list[int]]:
         """Try leaders and recipes, and those that are not clearly worse on more examples."""
-        size, rounds = self.effort.final, self.rounds
-        folds = rounds.run("leaders and recipes", final, size, [FIRST - 1], large=True)
-        forecast = rounds.forecast(folds, size)
+        effort, rounds = self.effort, self.rounds
+        folds = rounds.run("leaders and recipes", final, effort.final, [FINAL], large=True)
+        forecast = rounds.forecast(folds, effort.final)
         judged = [forecast.judge(k) for k in range(len(final))]
         order = sorted(range(len(final)), key=lambda k: -judged[k].gain)
         able = [k for k in order if self._eligible(final[k])]
         near = judged[able[0]].gain - _CLEARLY * forecast.run_spread() if able else 0.0
-        kept = [k for k in able if judged[k].gain >= near][: self.effort.contenders]
+        kept = [k for k in able if judged[k].gain >= near][: effort.contenders]
         recipes = [k for k in order if final[k] in self.rivals]
         kept = sorted({*kept, *able[:2], *recipes[:1]})  # the best recipe, to compare with
-        again = rounds.run(
-            "contenders", [final[k] for k in kept], size,
-            range(FIRST, FIRST + self.effort.last_folds(self.data)), large=True,
-        )  # fmt: skip
+        numbers = range(LAST, LAST + effort.last_folds(self.data))
+        others = [final[k] for k in kept]
+        again = rounds.run("contenders", others, effort.last, numbers, large=True)
         columns = torch.tensor([0, *(k + 1 for k in kept)])
-        forecast = rounds.forecast([*(fold.choose(columns) for fold in folds), *again], size)
+        forecast = rounds.forecast([*(fold.choose(columns) for fold in folds), *again], effort.last)
         for place, k in enumerate(kept):
             judged[k] = forecast.judge(place)
         self.baseline = 100 * forecast.baseline.expected
@@ -296,11 +295,11 @@ class _Search:
 
     def _contributions(self, chosen: Augmentation, gain: float) -> list[PolicyRow]:
         """Try the choice without each of its parts, beside the choice itself."""
-        parts = [part for part in dict.fromkeys(parts_of(chosen)) if part != chosen]
+        parts = [part for part in dict.fromkeys(parts_of(chosen)) if part != chosen][:MOST_PARTS]
         if not parts:
             return []
         tried, size = [chosen, *(without(chosen, part) for part in parts)], self.effort.built
-        numbers = range(FIRST, FIRST + self.effort.folds)
+        numbers = range(LAST, LAST + self.effort.part_folds)
         folds = self.rounds.run("parts", tried, size, numbers, large=True)
         forecast = self.rounds.forecast(folds, size)
         whole, *others = (forecast.judge(k) for k in range(len(tried)))

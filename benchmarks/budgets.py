@@ -46,6 +46,7 @@ CELLS = {
     "cifar10": "cifar10_5000_38_cnn",
 }
 CORES = 2
+REFUSED = 2  # the exit code of input that is refused, such as a budget too short for any trial
 ALLOWED = 1.2, 2.0
 """A budget is kept within 20 % and two seconds."""
 
@@ -94,6 +95,8 @@ def run(words: list[str], cores: list[int]) -> float:
         words, env=os.environ | threads | paths, capture_output=True, text=True, check=False,
         preexec_fn=lambda: os.sched_setaffinity(0, cores),
     )  # fmt: skip
+    if found.returncode == REFUSED:
+        raise ValueError(found.stderr.strip())
     if found.returncode:
         raise RuntimeError(f"{' '.join(words)}: {found.stderr.strip()[-500:]}")
     return time.perf_counter() - started
@@ -126,10 +129,10 @@ def judge(ranking: dict[str, Any], seconds: float, budget: int | None, truth: di
 
 def compare(runs: list[dict[str, Any]]) -> None:
     """Add to each run its rank correlation with the whole trial of its data set."""
-    whole = {one["data"]: one["gains"] for one in runs if one["budget"] is None}
+    whole = {one["data"]: one["gains"] for one in runs if one["budget"] is None}  # never refused
     for one in runs:
         other = whole.get(one["data"])
-        if other:
+        if other and "refused" not in one:
             specs = list(one["gains"])
             pair = [one["gains"][s] for s in specs], [other[s] for s in specs]
             one["spearman_whole"] = float(spearmanr(*pair)[0])
@@ -138,6 +141,8 @@ def compare(runs: list[dict[str, Any]]) -> None:
 def line(one: dict[str, Any]) -> str:
     """Return a run in a line."""
     budget = "whole" if one["budget"] is None else f"{one['budget']} s"
+    if "refused" in one:
+        return f"{one['data']:>8} {budget:>6}: {one['refused']}"
     return (
         f"{one['data']:>8} {budget:>6}: {one['seconds']:6.1f} s kept={one['kept']} "
         f"level={one['level']} spearman={one['spearman']:.2f} "
@@ -157,6 +162,8 @@ def measure(jobs: list[dict[str, Any]], pairs: list[list[int]], keep: Any) -> li
         cores = free.get()
         try:
             seconds = run(job["words"], cores)
+        except ValueError as refusal:
+            return {"data": job["data"], "budget": job["budget"], "refused": str(refusal)}
         finally:
             free.put(cores)
         ranking = json.loads(job["out"].read_text())
@@ -167,7 +174,7 @@ def measure(jobs: list[dict[str, Any]], pairs: list[list[int]], keep: Any) -> li
             try:
                 done.append(future.result())
             except RuntimeError as error:
-                print(error, flush=True)  # such as a budget that is too short for any trial
+                print(error, flush=True)
                 continue
             print(line(done[-1]), flush=True)
             keep(done)
@@ -186,6 +193,7 @@ def draw(result: dict[str, Any]) -> Figure:
         "seconds": "seconds taken, start included",
     }
     limited = [one for one in result["runs"] if one["budget"] is not None]
+    limited = [one for one in limited if "refused" not in one]
     for (name, title), axes in zip(shown.items(), panels.flat, strict=False):
         for data in dict.fromkeys(one["data"] for one in limited):
             own = sorted((o for o in limited if o["data"] == data), key=lambda o: o["budget"])
@@ -215,6 +223,9 @@ def table(result: dict[str, Any]) -> list[str]:
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for one in result["runs"]:
+        if "refused" in one:
+            lines.append(f"| {one['data']} | {one['budget']} s | refused |" + " |" * 6)
+            continue
         whole = one["budget"] is None
         budget, took = ("none", "") if whole else (f"{one['budget']} s", f"{one['seconds']:.0f} s")
         other = "" if whole or "spearman_whole" not in one else f"{one['spearman_whole']:.2f}"
@@ -312,10 +323,11 @@ def _measure_all(
         write(path, compact({"environment": about, "cores": CORES, "runs": done}))
 
     done = measure(jobs, pairs or [cores], keep)
-    if not done:
+    finished = [one for one in done if "refused" not in one]
+    if not finished:
         raise SystemExit("no run came to an end; the reasons are above")
-    kept = sum(one["kept"] for one in done)
-    least = min(one["covered"] for one in done)
+    kept = sum(one["kept"] for one in finished)
+    least = min(one["covered"] for one in finished)
     print(f"runs={len(done)} of {len(jobs)} kept={kept} least_covered={least:.2f}\nwrote {path}")
 
 

@@ -37,7 +37,7 @@ BUDGETS = """
 and against the whole trial, the same command without a budget (`benchmarks/budgets.py`). *Covered*
 is the share of real gains inside the 95 % interval, *level* the amount of work that the budget
 allowed. {kept} of {runs} runs kept their budget within 20 % and two seconds; the least coverage is
-{least:.0f} %.
+{least:.0f} %.{refused}
 
 ![Rank correlation, coverage and what was decided against time](figures/budgets.svg)
 
@@ -72,12 +72,13 @@ def page(folder: Path = RESULTS) -> str:
         table = "\n".join(no_effect_table(found["shares"]))
         parts.append(NO_EFFECT.format(runs=runs, most=100 * found["most"], table=table))
     if found := _read(folder / "budgets.json"):
-        limited = [one for one in found["runs"] if one["budget"] is not None]
+        limited = [one for one in found["runs"] if one["budget"] is not None and "kept" in one]
         parts.append(
             BUDGETS.format(
                 kept=sum(one["kept"] for one in limited),
                 runs=len(limited),
                 least=100 * min(one["covered"] for one in limited),
+                refused=_refused(found["runs"]),
                 table="\n".join(budgets.table(found)),
             )
         )
@@ -95,6 +96,12 @@ def page(folder: Path = RESULTS) -> str:
         if table := "\n".join(survivors_table(package, found["modules"])):
             parts.append(SURVIVORS.format(package=package, table=table))
     return "".join(parts)
+
+
+def _refused(runs: list[dict[str, Any]]) -> str:
+    """Return what was said of budgets that are too short for any trial."""
+    said = [f"`{one['refused']}`" for one in runs if "refused" in one]
+    return f" Refused: {'; '.join(said)}." if said else ""
 
 
 def survivors_table(package: str, modules: dict[str, Any]) -> list[str]:

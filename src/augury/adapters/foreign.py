@@ -52,15 +52,10 @@ class ForeignSeries(Foreign):
 
     kinds = frozenset({"series", "sound"})
 
-
-def at_rate(augmentation: Augmentation, rate: int, level: float) -> Augmentation:
-    """Return a transform of audiomentations that is told the rate and the level of recordings.
-
-    Anything else is returned as it is.
-    """
-    if not isinstance(augmentation, ForeignSeries) or not isinstance(augmentation.fn, OnSamples):
-        return augmentation
-    return replace(augmentation, fn=OnSamples(augmentation.fn.transform, rate, level))
+    def at_rate(self, rate: int, level: float) -> Augmentation:
+        if not isinstance(self.fn, OnSamples):
+            return self
+        return replace(self, fn=OnSamples(self.fn.transform, rate, level))
 
 
 def from_foreign(

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from augury._base.errors import AuguryError
+from augury._base.given import check_tensor
 from augury._base.rng import Rng
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class Augmentation(ABC):
 
     def views(self, x: Tensor, n_views: int, rng: Rng) -> Tensor:
         """Return random views of each of the examples x: ``(n_views, b, *shape)``."""
+        check_tensor(x)
         self.check(tuple(x.shape[1:]))
         return self.apply(x.unsqueeze(0), self.draw(n_views, rng))
 
@@ -74,6 +76,7 @@ class Augmentation(ABC):
         views, weights
             Shapes ``(m, b, *shape)`` and ``(m,)`` with m at most `n_views`.
         """
+        check_tensor(x)
         self.check(tuple(x.shape[1:]))
         rule = self.nodes(n_views)
         if rule is None:
@@ -128,6 +131,18 @@ class Augmentation(ABC):
     def _scaled(self, factor: float) -> Augmentation:
         return self
 
+    def at_rate(self, rate: int, level: float) -> Augmentation:
+        """Return the same for recordings: transforms of audiomentations are told their rate.
+
+        Parameters
+        ----------
+        rate
+            Samples per second.
+        level
+            What a value of 1 in the data stands for in the recordings, which are in [-1, 1].
+        """
+        return self
+
     def bound(self, table: Table) -> Augmentation:
         """Return the same for rows of a table: families of tables take values from it."""
         return self
@@ -141,6 +156,8 @@ class Augmentation(ABC):
                 f"{self} works on {' or '.join(sorted(self.kinds))} data, and this is {kind} data "
                 f"(each example has shape {shape}); choose an augmentation for {kind} data"
             )
+        if 0 in shape:
+            raise AuguryError(f"{self} needs examples that hold values, got shape {shape}")
 
     def to(self, library: str, image_shape: tuple[int, ...] | None = None) -> str:
         """Return this augmentation as code of another library: see `augury.export`."""

@@ -181,7 +181,7 @@ def _view(
             )
         view = _view(augmentation, np.asarray(image), "image", rng)
         return Image.fromarray(view)
-    if isinstance(image, np.ndarray):
+    if isinstance(image, np.ndarray) and image.dtype.kind in "biuf":
         # a copy, since the array may be read-only
         tensor, last = torch.from_numpy(np.array(image)), kind == "image" and image.ndim > 2
         view = _view_tensor(augmentation, tensor.movedim(-1, -3) if last else tensor, kind, rng)
@@ -189,7 +189,8 @@ def _view(
     if isinstance(image, Tensor):
         return _view_tensor(augmentation, image, kind, rng).as_subclass(type(image))
     raise AuguryError(
-        f"expected a PIL image, a NumPy array or a tensor, got {type(image).__name__}"
+        "expected a PIL image, a NumPy array of numbers or a tensor, got "
+        f"{type(image).__name__}"
     )
 
 
@@ -197,6 +198,8 @@ def _view_tensor(
     augmentation: Augmentation, image: Tensor, kind: str, rng: Callable[[int, torch.device], Rng]
 ) -> Tensor:
     """Augment a tensor, channels first: with or without batch, with or without channels."""
+    if not image.numel():
+        raise AuguryError(f"{augmentation} needs values, got shape {tuple(image.shape)}")
     x = _as_floats(image, kind)
     whole = DIMENSIONS[kind]
     if kind == "image" and x.dim() == 2:

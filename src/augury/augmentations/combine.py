@@ -42,6 +42,9 @@ class _Composite(Augmentation):
     def _scaled(self, factor: float) -> Augmentation:
         return self._with([part.at_scale(factor) for part in self.parts])
 
+    def at_rate(self, rate: int, level: float) -> Augmentation:
+        return self._with([part.at_rate(rate, level) for part in self.parts])
+
     def bound(self, table: Table) -> Augmentation:
         return self._with([part.bound(table) for part in self.parts])
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from augury._base.errors import AuguryError
+from augury._base.given import as_path
 from augury._base.text import flat
 from augury.data.labels import encode
 from augury.data.load import prepare
@@ -47,7 +48,7 @@ def open_shards(
     seed
         Decides which examples the sample has.
     """
-    path = Path(source)
+    path = as_path(source)
     if not path.exists():
         raise AuguryError(f"there is no file or directory {flat(path)}; check the path")
     request = Request(label, sides(size), task, SAMPLE, seed)

@@ -18,7 +18,6 @@ from augury._base.errors import AuguryError
 from augury._base.pixels import to_bytes
 from augury._base.progress import Tick, ticking, with_progress
 from augury._base.rng import Rng
-from augury.adapters.foreign import at_rate
 from augury.adapters.usage import distinct, usage
 from augury.augmentations import (
     Augmentation,
@@ -317,7 +316,7 @@ def _candidates(augmentations: Iterable[Any] | None, data: Dataset) -> list[Augm
     candidates = distinct(parse(a) for a in augmentations)
     if data.rate is not None and data.preparation is not None:
         level = data.preparation.deviation[0] or 1.0
-        candidates = [at_rate(candidate, data.rate, level) for candidate in candidates]
+        candidates = [candidate.at_rate(data.rate, level) for candidate in candidates]
     for candidate in candidates:
         candidate.check(data.shape)
     if not candidates:

@@ -54,7 +54,7 @@ def read_inputs(
         flat, came = _check_tensor(estimator, X, reset=reset), X.shape[1:]
     else:
         came = X.shape[1:] if isinstance(X, np.ndarray) and X.ndim > 2 else ()
-        rows: Any = X.reshape(len(X), -1) if came else X
+        rows: Any = X.reshape(len(X), math.prod(came)) if came else X
         with one_line():
             array: Any = validate_data(
                 estimator, rows, reset=reset, dtype="numeric", ensure_all_finite=False

@@ -20,6 +20,7 @@ from augury import __version__
 from augury._base.devices import resolve_device
 from augury._base.errors import AuguryError
 from augury._base.files import write
+from augury._base.given import as_path
 from augury.augmentations import parse
 from augury.data import Preparation
 from augury.features.hadamard import HadamardFrequencies
@@ -107,7 +108,7 @@ def read_model(
     path: str | Path, *, device: str = "auto"
 ) -> tuple[FourierEstimator, dict[str, Any]]:
     """Read a model, and the plain values kept beside it."""
-    path = Path(path)
+    path = as_path(path)
     settings, tensors = _open(path)
     try:
         return _rebuild(settings, tensors, device), dict(settings.about)
@@ -117,7 +118,7 @@ def read_model(
 
 def about_model(path: str | Path) -> dict[str, Any]:
     """Return the plain values kept beside a model."""
-    return dict(_open(Path(path))[0].about)
+    return dict(_open(as_path(path))[0].about)
 
 
 def _open(path: Path) -> tuple[ModelSettings, dict[str, Tensor]]:

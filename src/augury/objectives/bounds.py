@@ -112,6 +112,8 @@ def certify(orbits: Orbit | Iterable[Orbit], loss: Loss, *, ridge: float = 0.0) 
     -----
     O(N n d² + d³) time and O(d²) memory, in float64: the constants are sums over examples.
     """
+    if not isinstance(loss, Loss):
+        raise AuguryError(f"loss must be a Loss, such as multinomial, got {type(loss).__name__}")
     if not math.isfinite(loss.smoothness):
         raise AuguryError(
             "a certificate needs a loss of known smoothness; give any_loss(fn, smoothness=…)"

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from augury._base.errors import AuguryError
+from augury._base.given import check_batch
 from augury.networks.layers.find import unwrapped
 from augury.objectives import multinomial
 
@@ -63,6 +64,7 @@ class TrainingLoss(ABC):
 
 def check_floats(x: Tensor) -> None:
     """Raise if a batch is not floating-point, as pixels read from files are not."""
+    check_batch(x)
     if not x.is_floating_point():
         raise AuguryError(
             f"the batch must be floating-point, not {x.dtype}; pass pixels as x.float() / 255"

@@ -13,13 +13,14 @@ from torch import Tensor, nn
 
 from augury._base.devices import HALF_FLOATS
 from augury._base.errors import AuguryError
+from augury._base.given import as_batch
 from augury._base.progress import Tick, ticking, with_progress
 from augury._base.rng import Rng
 from augury.augmentations import Augmentation, parse
 from augury.data import Dataset
 from augury.features.orbit import Orbit
 from augury.networks.invariance.statistic import Invariance
-from augury.networks.layers.find import bad_batch, is_script, match_layers
+from augury.networks.layers.find import check_runs, match_layers
 from augury.networks.layers.read import default_layers, read_layers
 from augury.results.invariance import InvarianceProfile, LayerInvariance
 from augury.statistics import jackknife
@@ -87,7 +88,7 @@ def measure_invariance(
     name = name or type(network).__name__
     _check(network, data, chosen, n_views)
     pair = data.batch(torch.arange(2))
-    _check_runs(network, pair, name)
+    check_runs(network, pair, name)
     names = default_layers(network, pair) if layers is None else match_layers(network, layers)
     most = min(_ROWS, _VALUES // math.prod(data.shape))
     batches = torch.arange(len(data)).split(batch_size or max(1, most // (n_views + 1)))
@@ -170,15 +171,6 @@ def _check(
         augmentation.check(data.shape)
 
 
-def _check_runs(network: nn.Module, x: Tensor, name: str) -> None:
-    """Raise if the network does not run on a batch."""
-    try:
-        with torch.no_grad():
-            network(x)
-    except Exception as error:  # whatever a user's module may raise
-        raise bad_batch(name, x, error, script=is_script(network)) from error
-
-
 class _Inputs:
     """Examples as a network takes them, from a data set or from arrays."""
 
@@ -189,7 +181,7 @@ class _Inputs:
             self.data = x
             self.about = {"name": x.name, "kind": x.kind, "notes": list(x.notes)}
         else:
-            tensor = torch.as_tensor(x)
+            tensor = as_batch(x)
             self.data = Dataset(tensor, torch.zeros(len(tensor)), None)
             self.about = {"name": "data", "kind": None, "notes": []}
         self.about |= {"examples": len(self), "shape": list(self.shape)}

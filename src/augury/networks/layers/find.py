@@ -59,6 +59,15 @@ def bad_batch(name: str, x: Tensor, error: Exception, *, script: bool = False) -
     )
 
 
+def check_runs(network: nn.Module, x: Tensor, name: str) -> None:
+    """Raise if a network does not run on a batch."""
+    try:
+        with torch.no_grad():
+            network(x)
+    except Exception as error:  # whatever a user's module may raise
+        raise bad_batch(name, x, error, script=is_script(network)) from error
+
+
 def unwrapped(network: nn.Module) -> nn.Module:
     """Return the network inside a compiled one; raise for wrappers that must stay outside."""
     if not isinstance(network, nn.Module):

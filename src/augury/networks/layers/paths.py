@@ -16,9 +16,10 @@ from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
 from augury._base.errors import AuguryError
+from augury._base.given import check_batch
 from augury.networks.layers.calls import record, replaced, rows, undisturbed
 from augury.networks.layers.cut import Cut, NoCut, rows_first
-from augury.networks.layers.find import INPUT, compiler, find_layer, unwrapped
+from augury.networks.layers.find import INPUT, check_runs, compiler, find_layer, unwrapped
 
 _kept: weakref.WeakKeyDictionary[nn.Module, dict[Any, Cut]] = weakref.WeakKeyDictionary()
 
@@ -114,11 +115,13 @@ def cuts(network: nn.Module, x: Tensor) -> list[str]:
     left out. `cut_at` accepts every layer in the list.
     """
     inner = unwrapped(network)
+    check_batch(x)
     x = rows(x.detach(), 2)
     if not x.is_floating_point():
         raise AuguryError(f"inputs must be floating-point to find the cuts, not {x.dtype}")
     x.requires_grad_()
     with undisturbed(inner), torch.enable_grad():
+        check_runs(inner, x, type(inner).__name__)
         calls, output = record(inner, x)
         end = _joined(output).grad_fn
     names = [call.name for call in calls]

@@ -17,7 +17,7 @@ from augury.networks.averaging.average import Averaging
 from augury.networks.averaging.loss import LossLike, check_floats
 from augury.networks.averaging.views import views_of
 from augury.networks.invariance import measure_invariance
-from augury.networks.layers.find import unwrapped
+from augury.networks.layers.find import check_runs, unwrapped
 from augury.networks.layers.paths import cut_at, cuts
 from augury.networks.planning.timing import distance, flops_before, gradient, in_mode, seconds
 from augury.objectives import Loss, any_loss, multinomial
@@ -101,6 +101,7 @@ def plan_averaging(
     sample = _Sample(x, y, parse(augmentation), n_views, any_loss(loss), seed)
     with in_mode(inner, False):
         with torch.no_grad():
+            check_runs(inner, x, type(inner).__name__)
             sample = sample.with_targets(inner)
             costs = _costs(inner, layers, max_layers, sample)
         with torch.enable_grad():

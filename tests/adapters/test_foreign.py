@@ -18,7 +18,7 @@ from torchvision.transforms import v2
 
 import augury
 from augury.adapters import from_foreign, take_apart
-from augury.augmentations import parse
+from augury.augmentations import Chain, parse
 
 IMAGES = torch.rand(3, 3, 16, 16, generator=torch.Generator().manual_seed(0))
 MEAN, STD = (0.4, 0.5, 0.6), (0.2, 0.3, 0.25)
@@ -125,7 +125,18 @@ def test_series_of_audiomentations():
         views(augmentation, IMAGES)
 
 
-def test_audiomentations_hears_recordings_at_their_rate_and_level():
+@pytest.mark.parametrize(
+    "among",
+    [
+        lambda listens: listens,
+        lambda listens: from_foreign(listens) >> parse("sign_flip"),
+        lambda listens: parse("identity") | from_foreign(listens),
+        lambda listens: (parse("sign_flip") >> (from_foreign(listens) ** 2)) | parse("identity"),
+        lambda listens: Chain((from_foreign(listens), parse("sign_flip")), (2.0, 1.0)),
+    ],
+    ids=["alone", "then", "mixture", "nested", "chain"],
+)
+def test_audiomentations_hears_recordings_at_their_rate_and_level(among):
     seen = []
 
     class Listens(am.Gain):
@@ -139,7 +150,7 @@ def test_audiomentations_hears_recordings_at_their_rate_and_level():
         x[:, None], ["low", "low", "high", "high"] * 30, kind="sound", rate=8000
     )
     listens = Listens(min_gain_db=-1, max_gain_db=1, p=1.0)
-    augury.rank(data, None, [listens], score="ridge", feature_map="flatten", n_views=1)
+    augury.rank(data, None, [among(listens)], score="ridge", feature_map="flatten", n_views=1)
     assert {rate for rate, _ in seen} == {8000}
     assert max(level for _, level in seen) == pytest.approx(0.5, rel=1e-3)
 

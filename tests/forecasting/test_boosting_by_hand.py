@@ -226,5 +226,5 @@ def test_a_budget_decides_how_often(monkeypatch, left, repeats):
 
 def test_a_budget_that_is_too_short_says_what_is_needed(monkeypatch):
     needed = round((6.0 + 102.5 - 98.5) / 0.85)
-    with pytest.raises(AuguryError, match=f"for 1 candidates; give at least {needed} s"):
+    with pytest.raises(AuguryError, match=f"for 1 candidate; give at least {needed} s"):
         budgeted(monkeypatch, 5.99)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 
 import numpy as np
@@ -118,6 +119,23 @@ def test_what_is_needed_is_said(clock):
     needed = math.floor((seconds(0, data) + 2.0) / 0.85 + 0.5)
     with pytest.raises(AuguryError, match=f"a budget of 0.1 s is too short .* least {needed} s"):
         choose_level(TrainingPlan(), data, candidates, CPU, 0.1, 98.0)
+
+
+@pytest.mark.parametrize(
+    ("candidates", "said"),
+    [
+        (0, "for training without augmentation; give at least 3 s$"),
+        (1, "for 1 candidate; give at least 3 s$"),
+        (2, "for 2 candidates; give at least 3 s, or fewer candidates$"),
+    ],
+)
+def test_candidates_are_counted(candidates, said):
+    assert re.search(said, str(effort.too_short(0.1, 3.2, candidates)))
+
+
+def test_where_nothing_changes_the_data_no_candidates_are_counted(clock):
+    with pytest.raises(AuguryError, match="too short for training without augmentation"):
+        choose_level(TrainingPlan(), images(3000), [], CPU, 0.01, 100.0)
 
 
 def test_without_a_budget_the_device_decides():

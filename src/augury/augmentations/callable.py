@@ -189,8 +189,7 @@ def _view(
     if isinstance(image, Tensor):
         return _view_tensor(augmentation, image, kind, rng).as_subclass(type(image))
     raise AuguryError(
-        "expected a PIL image, a NumPy array of numbers or a tensor, got "
-        f"{type(image).__name__}"
+        f"expected a PIL image, a NumPy array of numbers or a tensor, got {type(image).__name__}"
     )
 
 

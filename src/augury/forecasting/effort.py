@@ -154,11 +154,18 @@ def choose_level(
             break
         chosen = level
     if chosen is None:
-        raise AuguryError(
-            f"a budget of {budget:g} s is too short for {len(candidates)} candidates; give at "
-            f"least {(seconds + spent) / _SAFETY:.0f} s, or fewer candidates"
-        )
+        raise too_short(budget, (seconds + spent) / _SAFETY, len(candidates))
     return chosen
+
+
+def too_short(budget: float, needed: float, candidates: int) -> AuguryError:
+    """Return the error for a budget in which nothing can be tried."""
+    what = f"{candidates} candidate{'s' if candidates > 1 else ''}"
+    return AuguryError(
+        f"a budget of {budget:g} s is too short for "
+        f"{what if candidates else 'training without augmentation'}; give at least "
+        f"{needed:.0f} s{', or fewer candidates' if candidates > 1 else ''}"
+    )
 
 
 def measure_pace(
@@ -214,9 +221,10 @@ def measure_own_pace(
     size = min(64 * 3, len(data) // 2)
     fold = make_fold(data, Trial(epochs=1, examples=size, folds=1, held=2), 0, 0)
     trainer = OwnTrainer(own, data, Schedule(2, rate=own.rate), device)
-    trainer.run(candidates[0], fold)  # libraries choose their kernels, a graph is captured
+    tried = candidates or [identity()]
+    trainer.run(tried[0], fold)  # libraries choose their kernels, a graph is captured
     begun = time.perf_counter()
-    trainer.run(candidates[-1], fold)
+    trainer.run(tried[-1], fold)
     if device.type == "cuda":
         torch.cuda.synchronize()
     return (time.perf_counter() - begun) / (2 * size)

@@ -17,12 +17,12 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from augury._base.errors import AuguryError
 from augury._base.parallel import run_parallel
 from augury._base.rng import Rng
 from augury.augmentations.base import Augmentation
 from augury.augmentations.tables import Table
 from augury.data.dataset import Dataset
+from augury.forecasting.effort import too_short
 from augury.forecasting.forecast import Calibration, Forecast, Judgement
 from augury.forecasting.scores.base import Judged, Score
 from augury.forecasting.tables import table_of
@@ -108,15 +108,12 @@ class BoostingScore(Score):
         table, begun = table_of(setting.data, fold.train), perf_counter()
         for candidate in (None, *candidates[:1]):
             fit_trees(setting.data, fold.train, candidate, table, setting.seed, self.copies)
-        once = (perf_counter() - begun) * _FOLDS * len(candidates)
+        once = (perf_counter() - begun) * _FOLDS * max(1, len(candidates))
         left = setting.budget * _SAFETY - (perf_counter() - setting.started)
         fitting = [repeats for repeats in _REPEATS.values() if repeats * once <= left]
         if not fitting:
             needed = (once + perf_counter() - setting.started) / _SAFETY
-            raise AuguryError(
-                f"a budget of {setting.budget:g} s is too short for {len(candidates)} candidates; "
-                f"give at least {needed:.0f} s, or fewer candidates"
-            )
+            raise too_short(setting.budget, needed, len(candidates))
         return max(fitting)
 
     def _folds(self, folds: list[Fold], candidates: Sequence[Augmentation]) -> list[HeldOut]:

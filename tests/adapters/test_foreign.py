@@ -125,18 +125,9 @@ def test_series_of_audiomentations():
         views(augmentation, IMAGES)
 
 
-@pytest.mark.parametrize(
-    "among",
-    [
-        lambda listens: listens,
-        lambda listens: from_foreign(listens) >> parse("sign_flip"),
-        lambda listens: parse("identity") | from_foreign(listens),
-        lambda listens: (parse("sign_flip") >> (from_foreign(listens) ** 2)) | parse("identity"),
-        lambda listens: Chain((from_foreign(listens), parse("sign_flip")), (2.0, 1.0)),
-    ],
-    ids=["alone", "then", "mixture", "nested", "chain"],
-)
-def test_audiomentations_hears_recordings_at_their_rate_and_level(among):
+@pytest.fixture
+def listening():
+    """A transform that notes the rate and the level that it is told, and what it noted."""
     seen = []
 
     class Listens(am.Gain):
@@ -144,15 +135,38 @@ def test_audiomentations_hears_recordings_at_their_rate_and_level(among):
             seen.append((sample_rate, float(np.abs(samples).max())))
             return super().apply(samples, sample_rate)
 
+    return Listens(min_gain_db=-1, max_gain_db=1, p=1.0), seen
+
+
+def test_audiomentations_hears_recordings_at_their_rate_and_level(listening):
+    listens, seen = listening
     time = np.arange(800) / 8000  # whole periods: their mean is 0
     x = np.stack([0.5 * np.sin(2 * np.pi * f * time) for f in (300, 310, 900, 910) * 30])
     data = augury.as_dataset(
         x[:, None], ["low", "low", "high", "high"] * 30, kind="sound", rate=8000
     )
-    listens = Listens(min_gain_db=-1, max_gain_db=1, p=1.0)
-    augury.rank(data, None, [among(listens)], score="ridge", feature_map="flatten", n_views=1)
+    augury.rank(data, None, [listens], score="ridge", feature_map="flatten", n_views=1)
     assert {rate for rate, _ in seen} == {8000}
     assert max(level for _, level in seen) == pytest.approx(0.5, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "among",
+    [
+        lambda listens: listens >> parse("sign_flip"),
+        lambda listens: parse("identity") | listens,
+        lambda listens: (parse("sign_flip") >> listens**2) | parse("identity"),
+        lambda listens: Chain((listens, parse("sign_flip")), (2.0, 1.0)),
+    ],
+    ids=["then", "mixture", "nested", "chain"],
+)
+def test_what_it_is_among_does_not_matter(among, listening):
+    listens, seen = listening
+    augmentation = among(from_foreign(listens)).at_rate(8000, 0.25)
+    views(augmentation, torch.ones(3, 1, 400))
+    assert {rate for rate, _ in seen} == {8000}
+    assert min(level for _, level in seen) < 0.3  # one in the data is a quarter in recordings
+    assert repr(augmentation) == repr(among(from_foreign(listens)))
 
 
 NAMES = [

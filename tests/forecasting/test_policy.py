@@ -238,6 +238,15 @@ def test_few_images_get_a_mild_default():
     assert "too few" in found.reason
 
 
+def test_where_nothing_is_learnt_the_default_is_mild(few):
+    rng = np.random.default_rng(0)
+    noise = rng.integers(0, 255, (200, 8, 8, 3), np.uint8)
+    found = search_policy(noise, rng.integers(0, 2, 200), epochs=1, device="cpu")
+    assert repr(found) == search.MILD
+    assert "learnt nothing beyond the most frequent class" in found.reason
+    assert found.rivals
+
+
 def test_what_cannot_be_searched_is_refused(digits):
     with pytest.raises(AuguryError, match="images with one label each, and this is vector data"):
         search_policy(np.zeros((10, 3)), [0, 1] * 5)

@@ -89,6 +89,11 @@ class BaselineForecast:
     balanced: bool
     """Whether classes count alike, because they are very unequal."""
 
+    @property
+    def learnt(self) -> bool:
+        """Whether the network knew more than which class is the most frequent."""
+        return self.tried > self.chance + 3 * max(self.error, 0.005)
+
 
 class Forecast:
     """What trials of one plan say of all their candidates.

@@ -131,7 +131,7 @@ def search_policy(
     for candidate in (*space.always, *own_rivals):
         candidate.check(data.shape)
     if len(data) < _FEW:
-        return _mild(data, given, space, seed, started, command)
+        return _too_few(data, given, space, seed, started, command)
     kept = Journal.open(journal, _key(data, given, space, own_rivals, seed, where, budget))
     if kept.effort is None:
         kept.effort = asdict(choose_effort(data, given, where, budget, started, own))
@@ -178,7 +178,7 @@ class _Search:
         final = self._leaders(tried)
         judged, contenders = self._race(final)
         best = self._choose(final, judged, contenders)
-        chosen = self.space.complete(identity()) if best is None else final[best]
+        chosen = final[best] if best is not None else self._fallback()
         counts = [1 + (p in tried) + (k in contenders) for k, p in enumerate(final)]
         rows = [
             _row(p, "chosen" if k == best else "rival" if p in self.rivals else "tried", found, n)
@@ -186,9 +186,9 @@ class _Search:
             if best is not None or p != chosen
         ]
         if best is None:
-            rows.append(PolicyRow(repr(chosen), "chosen", 0.0, 0.0, 0.0, 0.5, 2))
+            rows.append(_unknown(chosen) if not self.learnt else _none(chosen))
         gain = 0.0 if best is None else judged[best].gain
-        rows += self._contributions(chosen, gain)
+        rows += [] if not self.learnt else self._contributions(chosen, gain)
         rows.sort(key=lambda row: -row.gain)
         per_class = () if best is None else judged[best].per_class
         plan = self.rounds.plan
@@ -264,7 +264,12 @@ class _Search:
             judged[k] = forecast.judge(place)
         self.baseline = 100 * forecast.baseline.expected
         self.spread = forecast.run_spread()
+        self.learnt = forecast.baseline.learnt
         return judged, kept
+
+    def _fallback(self) -> Augmentation:
+        """Return what to train with where nothing was chosen."""
+        return _mild(self.space) if not self.learnt else self.space.complete(identity())
 
     def _eligible(self, candidate: Augmentation) -> bool:
         """Return whether a candidate keeps to what the user fixed and forbade."""
@@ -278,7 +283,7 @@ class _Search:
 
         None where nothing beats no augmentation.
         """
-        able = [k for k in contenders if self._eligible(final[k])]
+        able = [k for k in contenders if self.learnt and self._eligible(final[k])]
         most = max((judged[k].gain for k in able), default=0.0)
         if most < POINTS:
             return None
@@ -313,6 +318,11 @@ class _Search:
         ]
 
     def _reason(self, best: int | None, final: list[Augmentation], judged: list[Judgement]) -> str:
+        if not self.learnt:
+            return (
+                "In the planned epochs the network without augmentation learnt nothing beyond the "
+                "most frequent class, so policies cannot be told apart, and this is a mild default."
+            )
         if best is None:
             fixed = " beyond the parts that are fixed" if self.space.always else ""
             return f"Nothing that was tried beats training without augmentation{fixed}."
@@ -334,15 +344,26 @@ def _row(policy: Augmentation, role: str, found: Judgement, rounds: int) -> Poli
     )
 
 
-def _mild(
-    data: Dataset, plan: TrainingPlan, space: Space, seed: int, started: float, command: str
-) -> Policy:
+def _none(chosen: Augmentation) -> PolicyRow:
+    return PolicyRow(repr(chosen), "chosen", 0.0, 0.0, 0.0, 0.5, 2)
+
+
+def _unknown(chosen: Augmentation) -> PolicyRow:
+    return PolicyRow(repr(chosen), "chosen", 0.0, -100.0, 100.0, 0.5, 0)
+
+
+def _mild(space: Space) -> Augmentation:
     """Return the mild default for data that nothing can be told from."""
     mild = parse(MILD)
-    chosen = space.complete(mild if space.allows(mild) else identity())
-    row = PolicyRow(repr(chosen), "chosen", 0.0, -100.0, 100.0, 0.5, 0)
+    return space.complete(mild if space.allows(mild) else identity())
+
+
+def _too_few(
+    data: Dataset, plan: TrainingPlan, space: Space, seed: int, started: float, command: str
+) -> Policy:
+    chosen = _mild(space)
     return Policy(
-        spec=repr(chosen), rows=(row,), baseline=0.0,
+        spec=repr(chosen), rows=(_unknown(chosen),), baseline=0.0,
         reason=f"{len(data)} images are too few to tell policies apart, so this is a mild default.",
         dataset=describe(data),
         plan=plan.describe(plan, data.total, data.shape),

@@ -144,8 +144,7 @@ class TrialScore(Score):
                 "the trial was cut below the planned epochs to keep to its budget, too short to "
                 "tell: read the order as a hint"
             )
-        learnt = base.tried > base.chance + 3 * max(base.error, 0.005)
-        if setting.data.classes is not None and not learnt:
+        if setting.data.classes is not None and not base.learnt:
             found.append(
                 "the network without augmentation learnt nothing beyond the most frequent class, "
                 "so nothing follows about augmentations"

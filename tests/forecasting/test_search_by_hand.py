@@ -1,0 +1,465 @@
+"""The search for a policy, round by round, with made-up trials."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import augury
+from augury._base.errors import AuguryError
+from augury.augmentations import Chain, parse
+from augury.forecasting.forecast import PLANNED, SMALL, Forecast, Judgement
+from augury.forecasting.policy import effort, rounds, search, search_policy, space
+from augury.forecasting.policy.effort import Effort, choose_effort, stand_in_epochs
+from augury.forecasting.policy.rounds import Rounds
+from augury.forecasting.policy.space import Space
+from augury.forecasting.trial import HeldOut
+
+CPU = torch.device("cpu")
+SIZE = 200
+TRIVIAL = "trivial_augment(1)"
+GAINS = {"rotation(15)": 0.16, "flips": 0.1, "noise(0.05)": -0.1, TRIVIAL: 0.02}
+WORK = Effort(20, 30, 40, 50, finalists=2, contenders=2, folds=2, part_folds=2)
+
+
+def images(count=SIZE, side=8):
+    x = np.random.default_rng(0).integers(0, 255, (count, side, side), np.uint8)
+    return augury.as_dataset(x, np.arange(count) % 10, max_examples=None)
+
+
+def fold(gains, half=()):
+    """A fold in which half of the examples are right without augmentation."""
+    index = torch.arange(SIZE)
+    right = torch.stack([(index < round((0.5 + g) * SIZE)).double() for g in (0.0, *gains)], 1)
+    losses = torch.full(right.shape, 1.2, dtype=torch.float64)
+    reals = [torch.tensor(v, dtype=torch.float64) for v in ((0.5, 0.5), half)]
+    return HeldOut(index, losses, right, *reals)
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """A search of three families and two recipes, whose trials are made up: what was asked."""
+    asked = []
+
+    def run_folds(data, fitted, trial, numbers, **options):
+        specs = [repr(policy) for policy in fitted]
+        asked.append({"specs": specs, "trial": trial, "numbers": list(numbers), **options})
+        for spec in specs:
+            options["tick"](spec)
+        half = (0.4,) if options["curve"] else ()
+        return [fold([GAINS.get(spec, 0.0) for spec in specs], half) for _ in numbers]
+
+    monkeypatch.setattr(rounds, "run_folds", run_folds)
+    families = [parse(spec) for spec in ("rotation(15)", "flips", "noise(0.05)")]
+    monkeypatch.setattr(space, "default_augmentations", lambda kind, shape: list(families))
+    monkeypatch.setattr(space, "RIVALS", ("trivial_augment", "invert"))
+    monkeypatch.setattr(search, "learned_chain", lambda data, parts, seed: None)
+    monkeypatch.setattr(search, "make_gallery", lambda *_: None)
+    monkeypatch.setitem(effort.EFFORTS, "cpu", WORK)
+    return asked
+
+
+def forecast(folds, trained, rate=None, calibration=SMALL):
+    return Forecast(
+        folds, images().y, 10, trained=trained, planned=SIZE, rate=rate, calibration=calibration
+    )
+
+
+RATE = forecast([fold([], (0.4,))], 30).rate
+
+
+def test_rounds(made):
+    seen = []
+    found = search_policy(
+        images(), epochs=7, seed=5, device="cpu", progress=lambda *now: seen.append(now)
+    )
+    singles, policies, leaders, contenders = made
+    assert singles["specs"] == ["rotation(15)", "flips", "noise(0.05)"]
+    helping = [parse("rotation(15)"), parse("flips")]
+    assert policies["specs"] == [*map(repr, space.build(helping, helping)), TRIVIAL, "invert"]
+    milder, stronger = (repr(space.with_strength(parse("rotation(15)"), s)) for s in (-1, 1))
+    assert leaders["specs"] == ["rotation(15)", "flips", milder, stronger, TRIVIAL, "invert"]
+    assert contenders["specs"] == ["rotation(15)", "flips", TRIVIAL]  # and the best recipe
+    assert [one["trial"].examples for one in made] == [20, 30, 40, 50]
+    assert [one["numbers"] for one in made] == [[0], [2], [3], [4, 5]]
+    assert [one["curve"] for one in made] == [False, True, False, False]
+    assert {one["trial"].epochs for one in made} == {7}
+    assert {one["trial"].folds for one in made} == {8}
+    assert {one["trial"].network for one in made} == {"small"}
+    assert {one["trial"].side for one in made} == {32}
+    assert {one["seed"] for one in made} == {5}
+    assert {one["device"] for one in made} == {CPU}
+    assert {one["own"] for one in made} == {None}
+    total = sum(WORK.work(images()))
+    assert seen[0] == (20, total, "single families: rotation(15)")
+    assert [done for done, *_ in seen[:4]] == [20, 40, 60, 20 * 6 + 30]  # three replicas besides
+    ahead = 20 * 6 + 30 * (len(policies["specs"]) + 6) + 40 * 9
+    assert seen[-1] == (ahead + 3 * 50, total, f"contenders: {TRIVIAL}")
+    assert [step["round"] for step in found.path] == [
+        "single families", "policies", "leaders and recipes", "contenders"
+    ]  # fmt: skip
+    assert [step["folds"] for step in found.path] == [1, 1, 1, 2]
+    assert [step["policies"] for step in found.path] == [3, len(policies["specs"]), 6, 3]
+    assert [step["examples"] for step in found.path] == [20, 30, 40, 50]
+    assert {(step["network"], step["epochs"]) for step in found.path} == {("small", 7)}
+    assert all(0 <= step["seconds"] < 60 for step in found.path)
+    assert (found.seed, found.plan["epochs"]) == (5, 7)
+    assert 0 < found.seconds < 600
+
+
+def test_what_is_expected_follows_from_leaders_and_contenders(made):
+    found = search_policy(images(), device="cpu")
+    gains = {spec: GAINS.get(spec, 0.0) for spec in made[2]["specs"]}
+    kept = made[3]["specs"]
+    once = forecast([fold(gains.values())], 40, RATE)
+    again = forecast([fold([gains[spec] for spec in kept])] * 3, 50, RATE)
+    judged = {spec: once.judge(k) for k, spec in enumerate(gains)}
+    judged |= {spec: again.judge(k) for k, spec in enumerate(kept)}
+    assert found.spec == "rotation(15)"
+    assert found.baseline == pytest.approx(100 * again.baseline.expected)
+    assert {row.spec for row in found.rows} == set(gains)
+    for row in found.rows:
+        one = judged[row.spec]
+        assert (row.gain, row.low, row.high) == pytest.approx((one.gain, one.low, one.high))
+        assert row.probability == pytest.approx(one.probability)
+        assert row.rounds == 1 + (row.spec in made[1]["specs"]) + (row.spec in kept)
+    roles = {row.spec: row.role for row in found.rows}
+    assert roles["rotation(15)"] == "chosen"
+    assert roles["flips"] == "tried"
+    assert roles[TRIVIAL] == roles["invert"] == "rival"
+    assert [row.gain for row in found.rows] == sorted((r.gain for r in found.rows), reverse=True)
+    best, recipe = judged["rotation(15)"].gain, judged[TRIVIAL].gain
+    assert found.reason == (
+        f"It is expected to gain {best:.1f} points over no augmentation, and {best - recipe:+.1f} "
+        "over the best of the usual recipes."
+    )
+    assert found.per_class == dict(zip("0123456789", judged["rotation(15)"].per_class, strict=True))
+    assert found.contributions == {}  # one part is the whole
+
+
+def test_what_leads_within_the_noise_is_said(made, monkeypatch):
+    monkeypatch.setitem(GAINS, TRIVIAL, 0.145)
+    found = search_policy(images(), device="cpu")
+    assert found.spec == "rotation(15)"
+    assert found.reason.endswith("recipes, which is within the noise of the trial.")
+
+
+def test_parts_are_tried_beside_the_whole(made, monkeypatch):
+    both = "rotation(15) >> flips"
+    monkeypatch.setitem(GAINS, both, 0.3)
+    found = search_policy(images(), device="cpu")
+    assert found.spec == both
+    parts = made[4]
+    assert parts["specs"] == [both, "flips", "rotation(15)"]
+    assert parts["numbers"] == [4, 5]
+    assert parts["trial"].examples == 30
+    assert not parts["curve"]
+    alone = forecast([fold([0.3, 0.1, 0.16])] * 2, 30, RATE)
+    whole = alone.judge(0).gain
+    rows = {row.part: row for row in found.rows if row.role == "part"}
+    assert set(rows) == {"rotation(15)", "flips"}
+    for k, part in enumerate(("rotation(15)", "flips")):
+        row = rows[part]
+        assert row.gain == pytest.approx(found.chosen.gain - (whole - alone.judge(k + 1).gain))
+        assert row.rounds == 1
+        assert found.contributions[part] == pytest.approx(found.chosen.gain - row.gain)
+
+
+def test_where_nothing_helps_nothing_is_chosen(made, monkeypatch):
+    for spec in GAINS:
+        monkeypatch.setitem(GAINS, spec, -0.1)
+    found = search_policy(images(), device="cpu")
+    assert found.spec == "identity"
+    assert found.reason == "Nothing that was tried beats training without augmentation."
+    row = found.chosen
+    assert (row.gain, row.low, row.high, row.probability, row.rounds) == (0, 0, 0, 0.5, 2)
+    assert found.per_class == {}
+    fixed = search_policy(images(), device="cpu", always=["noise(0.05)"])
+    assert fixed.spec == "noise(0.05)"
+    assert fixed.reason.endswith("augmentation beyond the parts that are fixed.")
+    assert [r.spec for r in fixed.rows].count("noise(0.05)") == 1
+    assert made[-2]["specs"].count("noise(0.05)") == 1  # what is fixed was tried by itself
+
+
+def test_a_recipe_wins_where_nothing_is_clearly_better(made, monkeypatch):
+    monkeypatch.setitem(GAINS, TRIVIAL, 0.155)
+    found = search_policy(images(), device="cpu")
+    assert found.spec == TRIVIAL
+    assert found.reason == (
+        "Nothing that was built for this data is clearly better than this recipe."
+    )
+    own = search_policy(images(), device="cpu", rivals=["cutout(0.25)"])
+    assert "cutout(0.25)" in {row.spec for row in own.rivals}
+
+
+def test_a_recipe_that_is_not_allowed_may_not(made, monkeypatch):
+    monkeypatch.setitem(GAINS, TRIVIAL, 0.3)
+    found = search_policy(images(), device="cpu", never=["cutout"])
+    assert found.spec == "rotation(15)"
+    assert TRIVIAL in {row.spec for row in found.rivals}
+    fixed = search_policy(images(), device="cpu", always=["flips"])
+    assert fixed.spec.startswith("flips")
+
+
+def test_a_chain_with_learned_rates_takes_part(made, monkeypatch):
+    asked = []
+
+    def learned(data, parts, seed):
+        asked.append((list(map(repr, parts)), seed))
+        return Chain(tuple(parts), (0.5, 0.25))
+
+    monkeypatch.setattr(search, "learned_chain", learned)
+    search_policy(images(), device="cpu", seed=4)
+    assert asked == [(["rotation(15)", "flips"], 4)]
+    assert "chain(rotation(15):0.5, flips:0.25)" in made[1]["specs"]
+    monkeypatch.setitem(GAINS, "flips", -0.1)
+    search_policy(images(), device="cpu")
+    assert len(asked) == 1  # one that helps makes no chain
+
+
+def test_what_does_no_harm_is_drawn_from(made, monkeypatch):
+    monkeypatch.setitem(GAINS, "noise(0.05)", 0.0)
+    search_policy(images(), device="cpu")
+    assert "rotation(15) | flips | noise(0.05)" in made[1]["specs"]
+    assert "rotation(15) | noise(0.05)" not in made[1]["specs"]  # it does not help either
+
+
+def test_the_clearly_worse_leave_the_race(made, monkeypatch):
+    """Two meet again whatever they gained; a third only within two standard errors."""
+    monkeypatch.setitem(effort.EFFORTS, "cpu", replace(WORK, finalists=4, contenders=4))
+    both = "rotation(15) | flips"
+    spread = forecast([fold([0.3, 0.0])], 40, RATE).run_spread()
+    for behind, stays in ((1.5, True), (2.6, False)):
+        made.clear()
+        monkeypatch.setitem(GAINS, "rotation(15)", 0.3)
+        monkeypatch.setitem(GAINS, "flips", 0.29)
+        monkeypatch.setitem(GAINS, both, round(0.3 - 2 * behind * spread / 100, 3))
+        search_policy(images(), device="cpu")
+        assert both in made[2]["specs"]
+        assert (both in made[3]["specs"]) is stays
+
+
+def test_the_planned_network_is_trained_from_the_second_round_on(made, monkeypatch):
+    monkeypatch.setitem(effort.EFFORTS, "cpu", replace(WORK, planned=True))
+    found = search_policy(images(), device="cpu")
+    assert [one["trial"].network for one in made] == ["small", "cnn", "cnn", "cnn"]
+    kept = [GAINS.get(spec, 0.0) for spec in made[3]["specs"]]
+    again = forecast([fold(kept)] * 3, 50, RATE, PLANNED)
+    assert found.chosen.gain == pytest.approx(again.judge(0).gain)
+    assert found.chosen.high == pytest.approx(again.judge(0).high)
+
+
+def test_a_journal_knows_the_rounds(made, tmp_path):
+    journal = tmp_path / "rounds.npz"
+    found = search_policy(images(), device="cpu", journal=journal)
+    before = len(made)
+    again = search_policy(images(), device="cpu", journal=journal)
+    assert len(made) == before
+    assert again.rows == found.rows
+
+
+def test_a_journal_must_agree_in_all_of_this():
+    plan = augury.TrainingPlan(epochs=3)
+    chosen = Space.of(["flips"], ["hue", "blur"])
+    key = search._key(images(), plan, chosen, [parse("invert")], 3, CPU, 9.0)
+    assert key.pop("plan")["epochs"] == 3
+    assert key == {
+        "data": [200, 1, 8, 8, 900, int(images().x[::3].double().sum())],
+        "always": ["flips"],
+        "never": ["blur", "hue"],
+        "rivals": ["invert"],
+        "seed": 3,
+        "budget": 9.0,
+        "device": "cpu",
+    }
+    few = search._key(images(40), plan, chosen, [], 3, CPU, None)
+    assert few["data"][-1] == int(images(40).x.double().sum())
+
+
+def searching(**given):
+    space = Space.of(given.get("always", []), given.get("never", []))
+    made = Rounds(images(), augury.TrainingPlan(), CPU, 3, WORK)
+    return search._Search(made, space, [])
+
+
+def judgement(gain):
+    return Judgement(50 + gain, gain, gain - 1, gain + 1, 0.9)
+
+
+def test_among_those_within_half_of_the_noise_recipes_come_first_then_the_simplest():
+    one = searching()
+    one.spread = 1.0
+    specs = ("flips >> noise(0.1)", "flips", "invert", "identity | hue", TRIVIAL, "rotation(5)")
+    final = [parse(spec) for spec in specs]
+    judged = [judgement(gain) for gain in (3.0, 2.5, 2.6, 2.4, 2.5, 2.5)]
+    assert one._choose(final, judged, [0, 1, 2, 3, 4]) == 4  # a recipe
+    assert one._choose(final, judged, [0, 1, 2]) == 2  # as simple as flips, and better
+    assert one._choose(final, judged, [0, 1]) == 1  # exactly half of the noise behind
+    assert one._choose(final, judged, [0, 3]) == 0
+    assert one._choose(final, judged, []) is None
+    assert one._choose(final[:1], [judgement(0.2)], [0]) == 0  # the least that matters
+    assert one._choose(final[:1], [judgement(0.19)], [0]) is None
+    strong = [parse("rotation(45)"), parse("rotation(5)")]
+    assert one._choose(strong, [judgement(3.0), judgement(2.9)], [0, 1]) == 1  # the milder
+
+
+def test_what_may_be_chosen():
+    flips, then = parse("flips"), parse("flips >> invert")
+    assert searching()._eligible(parse("trivial_augment"))
+    fixed = searching(always=["flips"])
+    assert fixed._eligible(then)
+    assert not fixed._eligible(parse("invert"))
+    forbidden = searching(never=["invert"])
+    assert forbidden._eligible(flips)
+    assert not forbidden._eligible(then)
+
+
+@pytest.mark.parametrize(("count", "few"), [(59, True), (60, False)])
+def test_sixty_images_are_enough(made, count, few):
+    data = images(count)
+    if not few:
+        with pytest.raises(IndexError):  # the made-up folds have 200 examples
+            search_policy(data, device="cpu")
+        assert made
+        return
+    found = search_policy(data, device="cpu")
+    assert found.spec == search.MILD
+    assert "59 images are too few" in found.reason
+    row = found.chosen
+    assert (row.gain, row.low, row.high, row.probability, row.rounds) == (0, -100, 100, 0.5, 0)
+    assert found.baseline == 0
+    other = search_policy(data, device="cpu", never=["flips"], always=["invert"])
+    assert other.spec == "invert"
+    kept = search_policy(data, device="cpu", always=["invert"])
+    assert kept.spec == f"invert >> {search.MILD}"
+
+
+def test_a_round_takes_its_network_epochs_and_side_from_the_plan():
+    plan = augury.TrainingPlan(epochs=3, network="resnet")
+    large = Rounds(images(40, 48), plan, CPU, 0, replace(WORK, planned=True))
+    tried = large._trial(20, planned=True, large=True)
+    assert (tried.network, tried.side, tried.epochs, tried.examples) == ("resnet", 64, 3, 20)
+    assert large._trial(20, planned=True, large=False).side == 32
+    assert large._trial(20, planned=False, large=False).network == "small"
+    assert large._trial(200, planned=True, large=True).examples == 26  # two thirds of 40
+    for side, shown in ((40, 32), (41, 64)):
+        one = Rounds(images(40, side), plan, CPU, 0, WORK)
+        assert one._trial(20, planned=True, large=True).side == shown
+    mine = replace(large, own=object())
+    assert mine._trial(20, planned=True, large=True).side == 48
+    assert mine._trial(20, planned=False, large=True).side == 64
+
+
+def test_the_learning_curve_is_that_of_the_first_round_which_has_one():
+    one = Rounds(images(), augury.TrainingPlan(), CPU, 0, WORK)
+    assert one.rate is None
+    one.forecast([fold([0.1])], 30)
+    assert one.rate is None
+    found = one.forecast([fold([0.1], (0.4,))], 30)
+    assert one.rate == found.rate == pytest.approx(RATE)
+    later = one.forecast([fold([0.1])], 30)
+    assert later.rate == RATE
+    fewer = Rounds(images(), augury.TrainingPlan(examples=60), CPU, 0, WORK, rate=0.5)
+    assert fewer.forecast([fold([0.1])], 30).doublings == 1
+    assert fewer.forecast([fold([0.1])], 30).calibration == SMALL
+    planned = replace(fewer, effort=replace(WORK, planned=True))
+    assert planned.forecast([fold([0.1])], 30).calibration == PLANNED
+    assert planned.forecast([fold([0.1])], 30, planned=False).calibration == SMALL
+
+
+def test_work_by_hand():
+    """Networks of each round, with three replicas, and of the policies half of them again."""
+    one = Effort(
+        100, 200, 400, 500, finalists=5, contenders=6, folds=2, first_folds=3, part_folds=4
+    )
+    built, recipes, parts = effort._BUILT, effort._RECIPES, effort._PARTS
+    assert one.work(images(3000)) == (
+        (effort._SINGLES + 3) * 3 * 100,
+        (built + 6) * 200 + (5 + recipes + 3) * 400 + (6 + 3) * 2 * 500 + (parts + 3) * 4 * 200,
+    )
+    assert one.examples(400, images(300)) == 200
+    assert one.examples(1, images(300)) == 2
+    for count, folds in ((3000, 2), (750, 2), (500, 3), (375, 4), (60, 4)):
+        assert one.last_folds(images(count)) == folds
+    assert replace(one, folds=1).last_folds(images(3000)) == 1
+
+
+def test_efforts():
+    cpu, gpu = effort.EFFORTS["cpu"], effort.EFFORTS["cuda"]
+    assert (gpu.planned, cpu.planned, effort.OWN.planned) == (True, False, True)
+    for one in (cpu, gpu, effort.OWN):
+        assert one.singles >= effort._FEWEST
+        assert one.built <= one.final <= one.last
+        assert (one.finalists, one.contenders, one.folds) == (4, 4, 1)
+    assert Effort(1, 1, 1, 1).first_folds == Effort(1, 1, 1, 1).part_folds == 1
+    assert not Effort(1, 1, 1, 1).planned
+
+
+def test_fine_tuning_is_stood_in_for_by_longer_training():
+    assert stand_in_epochs(augury.TrainingPlan(epochs=3)) == 3
+    tuned = augury.TrainingPlan(epochs=3, pretrained=True)
+    assert stand_in_epochs(tuned) == augury.TrainingPlan().epochs
+    assert stand_in_epochs(replace(tuned, epochs=400)) == 400
+
+
+@pytest.fixture
+def pace(monkeypatch):
+    """A pace of 0.02 s, two cores, and a clock that stands at 100 s."""
+    asked = []
+
+    def measure(data, sample, device, network="small"):
+        asked.append((len(sample), network))
+        return 0.02 if network == "small" else 0.06
+
+    monkeypatch.setattr(effort, "measure_pace", measure)
+    monkeypatch.setattr(effort, "measure_own_pace", lambda *_: 0.1)
+    monkeypatch.setattr(effort.torch, "get_num_threads", lambda: 2)
+    monkeypatch.setattr(effort.time, "perf_counter", lambda: 100.0)
+    return asked
+
+
+FULL = Effort(200, 160, 240, 400)
+
+
+def sizes(one):
+    return one.singles, one.built, one.final, one.last
+
+
+def needed(one, other=0.02, epochs=1):
+    first, later = one.work(images(3000))
+    return (first * 0.02 + later * other) * epochs / 2
+
+
+def test_a_budget_halves_the_examples(pace, monkeypatch):
+    plan, data = augury.TrainingPlan(epochs=1), images(3000)
+    monkeypatch.setitem(effort.EFFORTS, "cpu", FULL)
+    assert choose_effort(data, plan, CPU, None, 0.0) == FULL
+    assert not pace
+    for factor, left in ((1.001, (200, 160, 240, 400)), (0.999, (100, 80, 120, 200))):
+        budget = (3.0 + factor * needed(FULL)) / 0.85
+        assert sizes(choose_effort(data, plan, CPU, budget, 97.0)) == left
+    assert pace[0] == (6, "small")
+    budget = 0.999 * needed(Effort(100, 80, 120, 200)) / 0.85
+    assert sizes(choose_effort(data, plan, CPU, budget, 100.0)) == (64, 64, 64, 100)
+    least = (2.0 + needed(Effort(64, 64, 64, 100))) / 0.85
+    with pytest.raises(AuguryError, match=f"give at least {least:.0f} s"):
+        choose_effort(data, plan, CPU, least - 0.1, 98.0)
+    assert choose_effort(data, plan, CPU, least + 0.1, 98.0).last == 100
+
+
+def test_epochs_and_networks_take_their_time(pace, monkeypatch):
+    data, twice = images(3000), augury.TrainingPlan(epochs=2)
+    monkeypatch.setitem(effort.EFFORTS, "cpu", FULL)
+    budget = needed(FULL, epochs=2) / 0.85
+    assert choose_effort(data, twice, CPU, 1.001 * budget, 100.0) == FULL
+    assert choose_effort(data, twice, CPU, 0.999 * budget, 100.0).singles == 100
+    whole = replace(FULL, planned=True)
+    monkeypatch.setitem(effort.EFFORTS, "cpu", whole)
+    plan = augury.TrainingPlan(epochs=1)
+    budget = needed(FULL, other=0.06) / 0.85
+    assert choose_effort(data, plan, CPU, 1.001 * budget, 100.0) == whole
+    assert choose_effort(data, plan, CPU, 0.999 * budget, 100.0).singles == 100
+    assert pace[-1] == (6, "cnn")

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 import torch
+from forked import declare_torchvision
 
 from augury.cli.main import main
 
@@ -14,11 +15,7 @@ from augury.cli.main import main
 _usual = "1" if "PYTEST_XDIST_WORKER" in os.environ else "2"
 torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", _usual)))
 
-# torchvision imports beside a CPU build of torch only once its two compiled operators are declared
-TORCHVISION = torch.library.Library("torchvision", "FRAGMENT")
-for _name in ("nms", "qnms"):
-    if not hasattr(torch.ops.torchvision, _name):
-        TORCHVISION.define(f"{_name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+declare_torchvision()
 
 
 @pytest.fixture

@@ -1,0 +1,80 @@
+"""Commands in processes of their own, forked from one that has imported torch already.
+
+A process that starts from nothing spends some seconds importing what the tests have imported long
+ago. The standard library's fork server imports it once and forks for each command; the command has
+its own directory, environment and output, and can end or be killed like any other.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import runpy
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import BinaryIO
+
+import torch
+
+IMPORTED = ["torch", "sklearn.datasets", "matplotlib.figure", "rich.progress", "augury.cli.rank"]
+
+TORCHVISION = torch.library.Library("torchvision", "FRAGMENT")
+
+
+def declare_torchvision() -> None:
+    """Declare torchvision's two compiled operators, for torchvision beside a CPU build of torch."""
+    for name in ("nms", "qnms"):
+        if not hasattr(torch.ops.torchvision, name):
+            TORCHVISION.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+
+
+def run_forked(
+    words: list[str], folder: Path, environment: dict[str, str], timeout: float = 300
+) -> subprocess.CompletedProcess[str]:
+    """Run ``augury …``, ``python FILE`` or ``python -c CODE`` in a directory."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(IMPORTED)
+    with tempfile.TemporaryDirectory() as place:
+        paths = [Path(place) / name for name in ("out", "err")]
+        threads = torch.get_num_threads()
+        process = context.Process(target=_child, args=(words, folder, environment, paths, threads))
+        process.start()
+        process.join(timeout)
+        if process.exitcode is None:
+            process.kill()
+            process.join()
+            raise subprocess.TimeoutExpired(words, timeout)
+        out, err = (path.read_text(encoding="utf-8") for path in paths)
+    return subprocess.CompletedProcess(words, process.exitcode, out, err)
+
+
+def _child(
+    words: list[str], folder: Path, environment: dict[str, str], paths: list[Path], threads: int
+) -> None:
+    torch.set_num_threads(threads)
+    declare_torchvision()
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    for number, path in zip((1, 2), paths, strict=True):
+        _redirect(number, path.open("wb"))
+    program, *arguments = words
+    sys.path.insert(0, str(folder))
+    if program == "augury":
+        from augury.cli.main import main
+
+        sys.argv = words
+        main()
+    elif arguments[0] == "-c":
+        sys.argv = arguments
+        exec(compile(arguments[1], "<string>", "exec"), {"__name__": "__main__"})
+    else:
+        sys.argv = arguments
+        runpy.run_path(arguments[0], run_name="__main__")
+
+
+def _redirect(number: int, file: BinaryIO) -> None:
+    """Write what is printed to a file, by C extensions too."""
+    os.dup2(file.fileno(), number)

@@ -8,8 +8,6 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Self
 
-import safetensors.torch
-from safetensors import safe_open
 from torch import Tensor
 
 from augury._base.errors import AuguryError
@@ -68,6 +66,8 @@ class Journal:
         """Return the result of a job that is finished, or None."""
         if self.path is None or not (file := self._file(job)).is_file():
             return None
+        from safetensors import safe_open
+
         try:
             with safe_open(file, framework="pt") as found:
                 names = sorted(found.keys(), key=int)
@@ -80,8 +80,10 @@ class Journal:
     def write(self, job: str, result: tuple[Tensor, ...]) -> None:
         """Keep the result of a finished job."""
         if self.path is not None:
+            from safetensors.torch import save
+
             named = {str(k): part.contiguous().cpu() for k, part in enumerate(result)}
-            write(self._file(job), safetensors.torch.save(named, {"job": job}))
+            write(self._file(job), save(named, {"job": job}))
 
     def _file(self, job: str) -> Path:
         assert self.path is not None

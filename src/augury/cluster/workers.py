@@ -11,6 +11,7 @@ import functools
 import itertools
 import operator
 import pickle
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -26,6 +27,7 @@ import torch
 from torch import Tensor
 
 from augury._base.errors import AuguryError
+from augury._base.memory import available_bytes
 from augury.cluster.journal import Journal
 
 Tensors = tuple[Tensor, ...]
@@ -44,13 +46,15 @@ class Workers:
     ----------
     slots
         How many jobs are done at a time; by default as many as torch has threads.
+    threads
+        With how many threads each computes.
     """
 
     dashboard: str | None = None
     """The address of the page that shows a cluster at work."""
 
-    def __init__(self, slots: int | None = None) -> None:
-        self.slots = slots or torch.get_num_threads()
+    def __init__(self, slots: int | None = None, *, threads: int = 1) -> None:
+        self.slots, self.threads = slots or torch.get_num_threads(), threads
 
     def map(
         self,
@@ -60,6 +64,7 @@ class Workers:
         *,
         journal: Journal | None = None,
         tick: Callable[[str], None] = lambda job: None,
+        each: int = 0,
     ) -> Iterator[Tensors]:
         """Do all jobs and yield their results in order; those that the journal has are not done.
 
@@ -75,16 +80,19 @@ class Workers:
             Where each finished job is kept at once.
         tick
             Called with the name of each job that is finished, in the caller's thread.
+        each
+            The bytes of a result: no more are under way than half of the free memory holds.
         """
         journal = journal or Journal()
         ready: dict[str, Tensors] = {}
         running: dict[Future[Tensors], str] = {}
         later = iter(jobs)
-        submit, close = self._begin(work, shared)
+        held = _most(each)
+        submit, close = self._begin(work, shared, min(self.slots, held))
         try:
             for name in jobs:
                 while name not in ready:
-                    room = _AHEAD * self.slots - len(running) - len(ready)
+                    room = min(_AHEAD * self.slots, held) - len(running) - len(ready)
                     for begun in itertools.islice(later, room):
                         known = journal.read(begun)
                         if known is None:
@@ -105,10 +113,12 @@ class Workers:
                 future.cancel()
             close()
 
-    def _begin(self, work: Work, shared: Any) -> tuple[Submit, Callable[[], None]]:
+    def _begin(self, work: Work, shared: Any, slots: int) -> tuple[Submit, Callable[[], None]]:
         """Return what submits a job, and what ends the work."""
-        pool = ThreadPoolExecutor(self.slots, initializer=torch.set_num_threads, initargs=(1,))
-        return lambda job: pool.submit(_on_cpu, work, shared, job), pool.shutdown
+        pool = ThreadPoolExecutor(
+            slots, initializer=torch.set_num_threads, initargs=(self.threads,)
+        )
+        return lambda job: pool.submit(work, shared, job), pool.shutdown
 
     def _result(self, future: Future[Tensors], job: str) -> Tensors:
         return future.result()
@@ -133,7 +143,7 @@ class ClusterWorkers(Workers):
         super().__init__(max(1, sum(threads)))
         self.dashboard = client.dashboard_link
 
-    def _begin(self, work: Work, shared: Any) -> tuple[Submit, Callable[[], None]]:
+    def _begin(self, work: Work, shared: Any, slots: int) -> tuple[Submit, Callable[[], None]]:
         from distributed.protocol.pickle import dumps
 
         packed = dumps(shared)
@@ -168,9 +178,9 @@ class ClusterWorkers(Workers):
             ) from None
 
 
-def _on_cpu(work: Work, shared: Any, job: Any) -> Tensors:
-    """Do a job; its result is on the CPU, so that what follows is computed there everywhere."""
-    return tuple(part.cpu() for part in work(shared, job))
+def _most(each: int) -> int:
+    """Return how many results of so many bytes may be held."""
+    return max(1, available_bytes(torch.device("cpu")) // 2 // each) if each else sys.maxsize
 
 
 def _run(packed: bytes, digest: str, call: bytes) -> Tensors:
@@ -183,7 +193,7 @@ def _run(packed: bytes, digest: str, call: bytes) -> Tensors:
         raise AuguryError(
             f"a worker has augury {augury.__version__}, and this is {version}; install one version"
         )
-    return _on_cpu(work, _unpack(digest, packed), job)
+    return tuple(part.cpu() for part in work(_unpack(digest, packed), job))
 
 
 _unpacked: dict[str, Any] = {}

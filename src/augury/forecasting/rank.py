@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from augury import __version__
 from augury._base.devices import resolve_device
 from augury._base.errors import AuguryError
 from augury._base.pixels import to_bytes
@@ -25,7 +28,8 @@ from augury.augmentations import (
     default_augmentations,
     parse,
 )
-from augury.data import Dataset, as_dataset, describe
+from augury.cluster import Cluster, Journal, open_workers
+from augury.data import Dataset, InMemory, Shards, Stream, as_dataset, describe
 from augury.data.clips import resample
 from augury.features import (
     FeatureMap,
@@ -89,6 +93,8 @@ def rank(
     effort: int | None = None,
     trends: bool | None = None,
     started: float | None = None,
+    cluster: Cluster = None,
+    journal: str | Path | None = None,
     progress: Tick | bool | None = None,
     command: str = "",
 ) -> Ranking:
@@ -157,6 +163,12 @@ def rank(
         advice can change with them; by default on a GPU where neither budget nor effort is given.
     started
         When the budget began to count, by `time.perf_counter`; now by default.
+    cluster
+        Where the work is done: ``"local"`` for a process per core, ``"local-cuda"`` for one per
+        GPU, the address of a Dask scheduler or a ``distributed.Client``; by default here. The
+        result is the same.
+    journal
+        A directory in which finished jobs are kept, so that a ranking that was stopped goes on.
     progress
         Called with (done, total, candidate) as work goes on; True for a bar, False for none. By
         default a notebook shows a bar.
@@ -181,7 +193,11 @@ def rank(
         "label": label, "kind": kind, "task": task, "name": name, "groups": groups, "group": group,
         "rate": rate,
     }  # fmt: skip
-    data = as_dataset(x, y, **read, max_examples=max_examples, seed=seed).distinct()
+    stream = _stream(x, max_examples, score)
+    if stream is not None:
+        data = stream.about
+    else:
+        data = as_dataset(x, y, **read, max_examples=max_examples, seed=seed).distinct()
     candidates = _candidates(augmentations, data)
     if data.kind == "vector":
         table = table_of(data)
@@ -210,8 +226,14 @@ def rank(
     )  # fmt: skip
     idle = {a for a in candidates if changes_nothing(a, data, seed)}
     judged_candidates = [a for a in candidates if a not in idle]
-    scorer = SCORES[score](setting, ticking(progress))
-    judged = scorer.judge_all(judged_candidates)
+    with open_workers(cluster, device) as workers:
+        kept = Journal()
+        if journal is not None:
+            whole = stream or InMemory(data, len(data))
+            kept = Journal.open(journal, _key(whole, setting, score))
+        setting = replace(setting, stream=stream, workers=workers, journal=kept)
+        scorer = SCORES[score](setting, ticking(progress))
+        judged = scorer.judge_all(judged_candidates)
     base = judged.baseline
     found = dict(zip(judged_candidates, judged.candidates, strict=True))
     nothing = Judgement(base.score, 0.0, 0.0, 0.0, 0.5)
@@ -220,7 +242,7 @@ def rank(
     return Ranking(
         rows=tuple(rows),
         baseline=Baseline(base.score, base.low, base.high),
-        dataset=describe(data),
+        dataset=describe(data) | ({} if stream is None else _counts(stream)),
         score=score,
         features=scorer.describe(),
         seed=seed,
@@ -234,6 +256,36 @@ def rank(
         extrapolation=judged.trends,
         gallery=make_gallery(data, candidates, seed),
     )
+
+
+def _stream(x: Any, max_examples: int | None, score: str | None) -> Shards | None:
+    """Return the shards that a score goes through, where it needs no example twice."""
+    if not isinstance(x, Shards) or (max_examples is not None and max_examples < len(x)):
+        return None
+    return x if score in ("alignment", "centred-alignment") else None
+
+
+def _counts(stream: Shards) -> dict[str, Any]:
+    """Return how many examples there are, of which the description of a stream is a sample."""
+    counts = None if stream.about.classes is None else stream.y.bincount().tolist()
+    return {"examples": len(stream), "counts": counts}
+
+
+def _key(stream: Stream, setting: Setting, score: str) -> dict[str, Any]:
+    """Return what the jobs of a ranking depend on beside their names."""
+    phi, values = setting.phi, blake2b(digest_size=16)
+    for value in () if phi is None else phi.state_dict().values():
+        values.update(value.cpu().float().numpy().tobytes())
+    return {
+        "version": __version__,
+        "data": stream.digest(),
+        "score": score,
+        "features": None if phi is None else [phi.describe(), values.hexdigest()],
+        "n_views": setting.n_views,
+        "seed": setting.seed,
+        "plan": asdict(setting.plan),
+        "device": setting.device.type,
+    }
 
 
 def _follows(

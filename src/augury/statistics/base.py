@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
@@ -66,6 +67,22 @@ class Statistic(ABC):
         else:
             joined.sums = other.sums if self.sums is None else self.sums
         return joined
+
+    def of(self, parts: Iterable[tuple[Tensor, ...]]) -> Self:
+        """Return the statistic whose sums are the sum of these, added in their order."""
+        found = copy.copy(self)
+        found.sums = None
+        for part in parts:
+            if found.sums is None:
+                found.sums = tuple(sums.clone() for sums in part)
+            else:
+                for total, sums in zip(found.sums, part, strict=True):
+                    total += sums
+        return found
+
+    def without_data(self) -> Self:
+        """Return what is enough to `update`, small enough to be sent to many workers."""
+        return self
 
     def _settings(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if name != "sums"}

@@ -10,6 +10,8 @@ of the examples, they give the solution without any one fold by subtraction.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -78,6 +80,10 @@ class RidgeRisk(Statistic):
             moment[f] += p.mT @ p
             cross[f] += _with_bias(Orbit(part, weights).mean).mT @ t
             count[f] += len(t)
+
+    def without_data(self) -> RidgeRisk:
+        nothing = replace(self.held_out, features=torch.empty(0, 0), targets=torch.empty(0, 0))
+        return RidgeRisk(nothing, folds=self.folds, ratios=self.ratios)
 
     def result(self) -> Estimate:
         """Predict what each fold held out, and judge that; the best penalty counts."""

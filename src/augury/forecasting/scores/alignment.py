@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import torch
-
-from augury.augmentations.base import Augmentation
-from augury.forecasting.scores.base import ClosedForm
+from augury.forecasting.scores.summed import Summed
 from augury.statistics.alignment import Alignment
-from augury.statistics.base import Estimate
 
 
-class AlignmentScore(ClosedForm):
+class AlignmentScore(Summed):
     """Kernel target alignment of K̄ with the labels (Section 5.1 of the paper)."""
 
     name = "alignment"
     centred = False
-    groups = 20
 
-    @torch.no_grad()
-    def evaluate(self, augmentation: Augmentation) -> Estimate:
-        statistic = Alignment(centred=self.centred, groups=self.groups)
-        targets = self.setting.data.targets()
-        for orbit, index in self.setting.orbits(augmentation, self.groups):
-            statistic.update(orbit, targets[index], index)
-            self.tick(repr(augmentation))
-        return statistic.result()
+    def statistic(self) -> Alignment:
+        return Alignment(centred=self.centred, groups=self.groups)
 
     def trust(self) -> str:
         return (

@@ -16,7 +16,9 @@ from torch import Tensor
 from augury._base.rng import Rng
 from augury.augmentations import identity
 from augury.augmentations.base import Augmentation
+from augury.cluster import Journal, Workers
 from augury.data.dataset import Dataset
+from augury.data.stream import Stream
 from augury.features.base import FeatureMap
 from augury.features.orbit import Orbit
 from augury.forecasting.forecast import Judgement
@@ -52,21 +54,26 @@ class Setting:
     """The user's own network, for a trial to train."""
     trends: bool = False
     """Whether the leaders are tried with other epochs and examples too."""
+    stream: Stream | None = None
+    """All examples, where `data` is a sample of them."""
+    workers: Workers = field(default_factory=Workers)
+    journal: Journal = field(default_factory=Journal)
 
     @property
     def batches(self) -> int:
         """How many batches one pass over the data takes."""
-        return -(-len(self.data) // self._batch)
+        return -(-len(self.data) // self.batch)
 
     @property
-    def _batch(self) -> int:
+    def batch(self) -> int:
+        """How many examples are augmented together."""
         return self.batch_size or max(16, _ROWS[self.device.type] // self.n_views)
 
     def orbits(self, augmentation: Augmentation, groups: int) -> Iterator[tuple[Orbit, Tensor]]:
         """Stream the orbits of all examples, group after group, with the examples' indices."""
         index = torch.arange(len(self.data))
         order = group_of(index, groups).argsort(stable=True)
-        for part in order.split(self._batch):
+        for part in order.split(self.batch):
             x = self.data.batch(part, self.device, self.dtype)
             rng = Rng(self.seed, part.to(self.device))
             assert self.phi is not None  # scores on features are given some
@@ -163,11 +170,15 @@ class ClosedForm(Score):
         """Return how often `tick` is called while so many candidates are judged."""
         return self.setting.batches * candidates
 
+    def evaluate_all(self, augmentations: Sequence[Augmentation]) -> list[Estimate]:
+        """Return the scores of several candidates."""
+        return [self.evaluate(augmentation) for augmentation in augmentations]
+
     def judge_all(self, candidates: Sequence[Augmentation]) -> Judged:
         self.expect(self.ticks(1 + len(candidates)))
-        base = self.evaluate(identity())
+        base, *found = self.evaluate_all([identity(), *candidates])
         own = jackknife(base.value, base.replicates)
-        judged = [self._judge(self.evaluate(candidate), base) for candidate in candidates]
+        judged = [self._judge(each, base) for each in found]
         baseline = Judgement(base.value, 0.0, own.low, own.high, 0.5)
         learnt = base.value > base.chance + _ERRORS * own.error
         warnings = () if learnt else (

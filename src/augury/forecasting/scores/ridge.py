@@ -7,14 +7,12 @@ from functools import cached_property
 import torch
 
 from augury.augmentations import identity
-from augury.augmentations.base import Augmentation
-from augury.forecasting.scores.base import ClosedForm
-from augury.statistics.base import Estimate
+from augury.forecasting.scores.summed import Summed, average_shard
 from augury.statistics.heldout import HeldOutRisk
 from augury.statistics.ridge import RidgeRisk
 
 
-class RidgeScore(ClosedForm):
+class RidgeScore(Summed):
     """Minus the held-out loss of ridge regression on all versions of the other folds' examples.
 
     Examples are judged as they are, by log-loss after a one-parameter calibration for classes and
@@ -27,28 +25,20 @@ class RidgeScore(ClosedForm):
     """
 
     name = "ridge"
-    folds = 5
-    groups = 20
+    folds = sections = 5
 
     def ticks(self, candidates: int) -> int:
-        return (self.setting.batches + 1) * candidates  # one more for the solution
+        return super().ticks(candidates + 1)  # one more for the clean features
 
-    @torch.no_grad()
-    def evaluate(self, augmentation: Augmentation) -> Estimate:
-        statistic = RidgeRisk(self._clean, folds=self.folds)
-        targets = self._clean.targets
-        for orbit, index in self.setting.orbits(augmentation, self.folds):
-            statistic.update(orbit, targets[index], index)
-            self.tick(repr(augmentation))
-        found = statistic.result()
-        self.tick(repr(augmentation))
-        return found
+    def statistic(self) -> RidgeRisk:
+        return RidgeRisk(self._clean, folds=self.folds)
 
     @cached_property
     def _clean(self) -> HeldOutRisk:
-        data = self.setting.data
-        parts = list(self.setting.orbits(identity(), self.folds))
-        index = torch.cat([part for _, part in parts])
-        features = torch.cat([orbit.mean for orbit, _ in parts])
-        features = features[index.argsort().to(features.device)]
+        setting, data = self.setting, self.setting.data
+        parts = setting.workers.map(
+            average_shard, self.sweep(None), self.jobs([identity()], "features"),
+            journal=setting.journal, tick=self.tick_job,
+        )  # fmt: skip
+        features = torch.cat([part for (part,) in parts]).to(setting.device)
         return HeldOutRisk(features, data.targets(), data.classes is not None, self.groups)

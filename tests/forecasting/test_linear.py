@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn import model_selection
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.model_selection import cross_val_predict
 
@@ -55,13 +56,13 @@ def test_large_data_are_sampled(monkeypatch):
     assert linear._MOST == 2000
     monkeypatch.setattr(linear, "_MOST", 40)
     sizes = []
-    real = linear.cross_val_predict
+    real = model_selection.cross_val_predict
 
     def watched(model, x, y, cv, groups):
         sizes.append((len(x), cv))
         return real(model, x, y, cv=cv, groups=groups)
 
-    monkeypatch.setattr(linear, "cross_val_predict", watched)
+    monkeypatch.setattr(model_selection, "cross_val_predict", watched)
     x = np.random.default_rng(0).normal(size=(90, 2))
     linear_score(as_dataset(x, x[:, 0]), 0)
     linear_score(as_dataset(x, (x[:, 0] > 0).astype(int)), 0)

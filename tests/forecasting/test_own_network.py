@@ -13,8 +13,9 @@ from augury.augmentations import identity, vertical_flip
 from augury.data import as_dataset
 from augury.forecasting.effort import make_trial
 from augury.forecasting.plan import TrainingPlan
+from augury.forecasting.training.adamw import one_cycle
 from augury.forecasting.training.members import Fold, Schedule
-from augury.forecasting.training.own import OwnNetwork, OwnTrainer, one_cycle
+from augury.forecasting.training.own import OwnNetwork, OwnTrainer
 
 CPU = torch.device("cpu")
 
@@ -102,7 +103,7 @@ def test_what_is_tuned_is_trained_and_the_rest_is_not(data, tune, changed):
 
 
 def test_the_rate_rises_and_falls():
-    rates = [one_cycle(k, 100) for k in range(100)]
+    rates = [one_cycle(k, 100)[0] for k in range(100)]
     assert rates[0] == pytest.approx(1 / 25)
     assert max(rates) == pytest.approx(1, abs=1e-3)
     assert rates.index(max(rates)) == 29

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -12,7 +15,7 @@ from augury._base.errors import AuguryError
 from augury._base.parallel import run_parallel
 from augury.augmentations import flips, identity, rotation
 from augury.data import as_dataset
-from augury.forecasting.training import train_together
+from augury.forecasting.training import members, train_together
 from augury.forecasting.training.convolution import by_patches
 from augury.forecasting.training.grouped import ARCHITECTURES, Grouped
 from augury.forecasting.training.members import Fold, Schedule, _views, run_members, train_members
@@ -328,7 +331,7 @@ def test_views_of_many_examples_are_made_in_parts(monkeypatch, data):
     assert torch.equal(_views(data, [rotation(30), flips()], [fold], 2, 3, CPU), whole)
 
 
-def test_running_members_gives_each_its_own_examples(data):
+def test_running_members_gives_each_its_own_examples(data, exact):
     net = Grouped("small", 3, data.shape, 10, seed=1).eval()
     rows = [torch.arange(40), torch.arange(40, 80)]
     first, second = run_members(net, data, rows, [2, 1])
@@ -370,3 +373,25 @@ def test_the_truth_is_accuracy_and_cross_entropy_on_clean_examples(data):
     assert float(found.accuracy[1, 1]) == pytest.approx(float(right), abs=0.021)
     entropy = float(F.cross_entropy(out[:, 0], test.y))
     assert float(found.cross_entropy[1, 1]) == pytest.approx(entropy, abs=0.02)
+
+
+def test_images_are_trained_in_bfloat16_where_that_is_faster(data, monkeypatch):
+    monkeypatch.setattr(members, "has_bfloat16", lambda device: True)
+    seen = []
+    fold = Fold(torch.arange(20), torch.arange(20, 30), 0)
+    net = Grouped("small", 1, data.shape, 10, 0)
+    net.network[1].register_forward_pre_hook(lambda module, args: seen.append(args[0].dtype))
+    train_members(net, data, Schedule(1), [], [], [fold])
+    assert set(seen) == {torch.bfloat16}
+    assert all(p.dtype == torch.float32 for p in net.parameters())
+
+
+def test_a_ranking_does_not_import_torchs_compiler():
+    """It takes seconds, and torch's own optimizers import it with their first step."""
+    code = (
+        "import sys, numpy as np, augury; x = np.random.default_rng(0).random((40, 8, 8));"
+        "augury.rank(x, np.arange(40) % 2, ['rotation(10)'], epochs=1, effort=0);"
+        "print([m for m in ('torch._dynamo', 'sympy', 'sklearn', 'pandas') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

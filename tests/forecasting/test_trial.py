@@ -40,12 +40,12 @@ def test_a_trial_tells_what_hurts(folds):
         assert fold.right[:, 0].mean() == pytest.approx(float(fold.replicas.mean()))
 
 
-def test_together_is_one_by_one(data, folds, monkeypatch):
+def test_together_is_one_by_one(data, exact, monkeypatch):
     """Grouping is for speed: each candidate ends where it would by itself."""
+    alone = run_folds(data, [rotation(10), flips()], SHORT, [0], seed=0, device=CPU)[0]
     monkeypatch.setattr(module, "OneByOne", module.Together)
-    again = run_folds(data, [rotation(10), flips()], SHORT, [0, 1], seed=0, device=CPU)
-    for a, b in zip(folds, again, strict=True):
-        assert (a.right - b.right).abs().mean() < 0.02
+    again = run_folds(data, [rotation(10), flips()], SHORT, [0], seed=0, device=CPU)[0]
+    assert (alone.right - again.right).abs().mean() < 0.02
 
 
 def test_the_seed_decides(data, folds):

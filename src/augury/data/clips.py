@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from math import gcd
 
 import numpy as np
-from scipy.signal import resample_poly
 
 from augury._base.errors import AuguryError
 from augury._base.text import listed
@@ -80,6 +79,8 @@ def resample(samples: np.ndarray, old: int, new: int) -> np.ndarray:
     """Return samples at another rate, by a polyphase filter against aliasing."""
     if old == new:
         return samples
+    from scipy.signal import resample_poly  # half a second to import
+
     shared = gcd(old, new)
     return resample_poly(samples, new // shared, old // shared, axis=-1).astype(np.float32)
 

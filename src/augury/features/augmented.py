@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Self
 
 import torch
-from scipy.sparse import csr_array
 from torch import Tensor
 
 from augury._base.errors import AuguryError
@@ -256,6 +255,8 @@ class AugmentedFourier(FeatureMap):
 
 def _sparse_product(maps: Tensor, omega: Tensor) -> Tensor:
     """Return omega @ maps.mT of ``(n, p, p)`` that are mostly zero, on a CPU: ``(n, c, p)``."""
+    from scipy.sparse import csr_array  # a tenth of a second to import
+
     columns = omega.mT.contiguous().numpy()
     each = [torch.from_numpy(csr_array(a.numpy()) @ columns) for a in maps]
     return torch.stack(each).mT

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression, RidgeCV
-from sklearn.model_selection import GroupKFold, cross_val_predict
 
 from augury.data.dataset import Dataset
 
@@ -15,6 +13,9 @@ _MOST = 2000
 
 def linear_score(data: Dataset, seed: int) -> float:
     """Return the held-out accuracy, or share of variance explained, of a linear model."""
+    from sklearn.linear_model import LogisticRegression, RidgeCV  # a second to import
+    from sklearn.model_selection import GroupKFold, cross_val_predict
+
     order = np.random.default_rng(seed & 0xFFFF_FFFF).permutation(len(data))[:_MOST]
     x, y = data.x[order].flatten(1).numpy(), data.y[order].numpy()
     groups = None if data.groups is None else data.groups[order].numpy()

@@ -6,7 +6,6 @@ import warnings
 
 import numpy as np
 import torch
-from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 from torch import Tensor
 
 from augury._base.errors import AuguryError
@@ -50,6 +49,8 @@ def grouped_split(
 
 def _held_out(data: Dataset, seed: int, number: int) -> Tensor:
     """Return which examples a fold holds out."""
+    from sklearn.model_selection import GroupKFold, StratifiedGroupKFold  # a second to import
+
     assert data.groups is not None
     groups, y = data.groups.numpy(), data.y.numpy()
     largest = len(y) if data.classes is None else int(np.bincount(y).max())

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
@@ -166,6 +165,8 @@ def fit_trees(
     Copies count towards the least size of a leaf, which grows with them: so copies that change
     nothing give the same trees, and a gain is the augmentation's own.
     """
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
     x, y = data.x[rows], data.y[rows]
     if candidate is not None:
         views = candidate.bound(table).views(x, copies, Rng(seed, rows))

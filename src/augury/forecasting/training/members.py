@@ -14,6 +14,7 @@ from augury._base.devices import has_bfloat16
 from augury._base.rng import Rng
 from augury.augmentations.base import Augmentation
 from augury.data.dataset import Dataset
+from augury.forecasting.training.adamw import AdamW, one_cycle
 from augury.forecasting.training.grouped import Grouped
 from augury.forecasting.training.spectrogram import AsItIs, LogMel, front_end
 
@@ -71,20 +72,17 @@ def train_members(
     device = next(net.parameters()).device
     if len(net.shape) == 3:
         net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch types it for tensors alone
-    optimizer = torch.optim.AdamW(
-        net.parameters(), schedule.rate, weight_decay=schedule.decay, fused=True
-    )
+    optimizer = AdamW(net.parameters(), schedule.decay)
     steps = schedule.steps(len((*folds, *clean)[0].train))
-    cycle = torch.optim.lr_scheduler.OneCycleLR(optimizer, schedule.rate, total_steps=steps)
     net.train()
-    for x, y in make_batches(data, schedule, candidates, folds, clean, device):
-        with precision(device):
+    batches = make_batches(data, schedule, candidates, folds, clean, device)
+    for k, (x, y) in enumerate(batches):
+        with precision(device, net.shape):
             out = net(x).float()
         loss = member_loss(out, y, data.classes is not None).sum() / len(x)
-        optimizer.zero_grad()
         loss.backward()
-        optimizer.step()
-        cycle.step()
+        share, momentum = one_cycle(k, steps)
+        optimizer.step(share * schedule.rate, momentum)
         tick()
     return net.eval()
 
@@ -123,14 +121,16 @@ def run_members(
     for index in torch.stack(list(rows)).split(max(16, 16384 // net.members), dim=1):
         x = front(data.batch(index.flatten(), device, torch.float32))
         x = x.unflatten(0, index.shape).transpose(0, 1)  # (b, rows, *shape)
-        with precision(device):
+        with precision(device, net.shape):
             parts.append(net(x.repeat_interleave(repeats, 1)).float())
     return list(torch.cat(parts).split(list(copies), dim=1))
 
 
-def precision(device: torch.device, cache: bool = True) -> contextlib.AbstractContextManager:
-    """Use bfloat16 on a GPU that has it, and float32 on a CPU, so that all CPUs agree."""
-    short = device.type == "cuda" and has_bfloat16(device)
+def precision(
+    device: torch.device, shape: tuple[int, ...], cache: bool = True
+) -> contextlib.AbstractContextManager:
+    """Use bfloat16 where the device multiplies it faster, on a CPU for images alone."""
+    short = has_bfloat16(device) and (device.type == "cuda" or len(shape) == 3)
     return torch.autocast(device.type, torch.bfloat16, enabled=short, cache_enabled=cache)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ from augury._base.errors import AuguryError
 from augury._base.text import cause
 from augury.augmentations.base import Augmentation
 from augury.data.dataset import Dataset
+from augury.forecasting.training.adamw import one_cycle
 from augury.forecasting.training.members import (
     Fold,
     Schedule,
@@ -27,7 +27,6 @@ from augury.forecasting.training.spectrogram import AsItIs
 _RATES = {"head": 5e-3, "block": 1e-3, "all": 1e-3}
 _SCRATCH = 3e-3
 _WARM_UP = 3  # steps before a graph is captured, in which libraries choose their kernels
-_RISING = 0.3  # of the steps, as in PyTorch's one-cycle schedule
 _UNLIKE = 4.0  # times the variance that the first batch norm has known: photos differ by up to 3
 
 
@@ -190,7 +189,7 @@ class OwnTrainer:
         seen = AsItIs(self.data.shape)  # a network of one's own hears sound as it is
         batches = make_batches(self.data, self.schedule, *chosen, self.device, seen)
         for k, (x, y) in enumerate(batches):
-            self._set_rate(one_cycle(k, steps) * self.schedule.rate)
+            self._set_rate(one_cycle(k, steps)[0] * self.schedule.rate)
             self._step(x[:, 0], y[:, 0], k)
 
     def _set_rate(self, rate: float) -> None:
@@ -233,7 +232,7 @@ class OwnTrainer:
             self._optimizer.zero_grad(set_to_none=True)
 
     def _compute(self, x: Tensor, y: Tensor, zero: bool = True) -> None:
-        with precision(self.device, cache=False):
+        with precision(self.device, self.data.shape, cache=False):
             out = self.net(x)
         loss = member_loss(out.float().unsqueeze(1), y.unsqueeze(1), self.data.classes is not None)
         if zero:
@@ -247,21 +246,9 @@ class OwnTrainer:
         parts = []
         for index in rows.split(4 * self.schedule.batch):
             x = self.data.batch(index, self.device, torch.float32)
-            with precision(self.device):
+            with precision(self.device, self.data.shape):
                 parts.append(self.net(x).float())
         return torch.cat(parts).unsqueeze(1)
-
-
-def one_cycle(step: int, steps: int) -> float:
-    """Return the share of the peak learning rate: from 1/25 up to 1, then down to nearly 0."""
-    rising = max(1.0, _RISING * steps - 1)
-    if step <= rising:
-        return _cosine(1 / 25, 1.0, step / rising)
-    return _cosine(1.0, 1 / 25e4, (step - rising) / max(1.0, steps - 1 - rising))
-
-
-def _cosine(start: float, end: float, at: float) -> float:
-    return end + (start - end) * (1 + math.cos(math.pi * min(at, 1.0))) / 2
 
 
 def _units(net: nn.Module) -> Iterator[nn.Module]:

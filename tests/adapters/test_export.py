@@ -174,3 +174,8 @@ def test_a_function_of_the_users_cannot_be_exported():
     own = augury.Sampled(lambda image: image)
     with pytest.raises(augury.AuguryError, match="cannot be exported"):
         augury.export(parse("rotation") >> own, to="torchvision")
+
+
+def test_many_equal_shares_leave_no_chance_of_no_change():
+    spec = " | ".join(f"rotation({k})" for k in range(1, 29))
+    assert "Identity" not in augury.export(spec, to="torchvision")

@@ -55,3 +55,9 @@ def test_what_is_done_in_which_order_and_how_often(spec: str, lines: list[str]) 
 def test_settings_are_filled_in(family: type) -> None:
     for step in in_words(family()):
         assert "`" not in step.text.replace("``", "")
+
+
+def test_many_equal_shares_leave_no_chance_of_no_change() -> None:
+    found = in_words(parse(" | ".join(f"rotation({k})" for k in range(1, 29))))
+    assert found[0].text == "One of these, chosen at random:"
+    assert "`" not in in_words(parse("brightness(0.2)"))[0].text

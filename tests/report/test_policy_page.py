@@ -28,6 +28,7 @@ class Row:
     high: float
     probability: float = 0.9
     rounds: int = 3
+    part: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def test_the_page_says_what_the_policy_does_and_gains() -> None:
     gallery = make_gallery([SPEC], "image", np.random.default_rng(0))
     text = html.unescape(page.to_html(Found(gallery=gallery)))
     order = [
-        "Train photos with this policy: +2.4 points",
+        "Train on photos with this policy: +2.4 points",
         "for 40 epochs with a small CNN",
         "Rotation by an angle uniform in ± 15 degrees.",
         "<b>50 %</b> <code>translation(0.1)</code>",
@@ -101,6 +102,23 @@ def test_rivals_have_their_names_and_the_difference() -> None:
     assert "| `rotation(15)` | +2.0" not in text  # only tried on the way
 
 
+def test_strengths_and_epochs() -> None:
+    varied = (
+        Row("rotation(10)", "milder", 2.1, 1.0, 3.0),
+        Row(SPEC, "shorter", 1.2, 1.0, 3.0, part="20"),
+    )
+    found = Found(rows=(*Found().rows, *varied))
+    assert [name for name, _ in page.variations(found)] == [
+        "milder",
+        "as it is, 40 epochs",
+        "half of the epochs",
+    ]
+    text = html.unescape(page.to_html(found))
+    assert text.index("Strength and epochs") < text.index("Effect by class")
+    assert "| milder | `rotation(10)` | +2.1 |" in page.to_markdown(found)
+    assert "Strength and epochs" not in page.to_html(Found())
+
+
 def test_findings() -> None:
     found = {f.code: f for f in page.find(Found())}
     assert set(found) == {"P001", "P003"}
@@ -115,10 +133,10 @@ def test_findings() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"spec": "identity"}, "Train photos without augmentation."),
+        ({"spec": "identity"}, "Train on photos without augmentation."),
         (
             {"rows": (Row(SPEC, "chosen", 0.0, -100.0, 100.0, 0.5, 0),)},
-            "Start photos with this mild",
+            "Start on photos with this mild",
         ),
         ({"contributions": {}}, "The policy has one part, so there is nothing to leave out."),
         ({"per_class": {}}, "No gains by class came with this policy."),

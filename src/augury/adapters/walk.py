@@ -84,7 +84,7 @@ class Dialect(ABC):
             for share, part in zip(shares, mixture.parts, strict=True)
             if (steps := self.steps(part))
         ]
-        total = sum(share for share, _ in branches)
+        total = round(sum(share for share, _ in branches), 9)  # 28 shares of 1/28 are not quite 1
         if not branches:
             return []
         if len(branches) == 1:

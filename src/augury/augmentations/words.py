@@ -54,7 +54,7 @@ def in_words(augmentation: Augmentation) -> tuple[WordedStep, ...]:
         if len(real) == 1:
             return _shared((real[0][0],), [total])
         title = "One of these, chosen at random:"
-        if total < 1:
+        if total < 1 - 1e-6:  # not a sum that rounding left below one
             title = f"One of these, or no change ({_percent(1 - total)}):"
         parts, shares = [part for part, _ in real], [share for _, share in real]
         return (WordedStep(title, inner=_shared(tuple(parts), shares)),)
@@ -78,7 +78,8 @@ def _shared(parts: tuple[Augmentation, ...], shares: list[float]) -> tuple[Worde
 def _family(augmentation: Augmentation) -> str:
     """Return the first sentence of a family's docstring with its own settings filled in."""
     text = (inspect.getdoc(type(augmentation)) or repr(augmentation)).splitlines()[0]
-    return re.sub(r"(?<!`)`(\w+)`(?!`)", lambda m: _setting(augmentation, m[1]), text)
+    text = re.sub(r"(?<!`)`(\w+)`(?!`)", lambda m: _setting(augmentation, m[1]), text)
+    return text.replace("``", "")
 
 
 def _setting(augmentation: Augmentation, name: str) -> str:

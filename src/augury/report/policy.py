@@ -38,6 +38,8 @@ class ShownRow(Protocol):
     def probability(self) -> float: ...
     @property
     def rounds(self) -> int: ...
+    @property
+    def part(self) -> str: ...
 
 
 class ShownPolicy(Protocol):
@@ -85,6 +87,8 @@ _NAMES = {
     "trivial_augment(1)": "TrivialAugment",
     "trivial_augment(2)": "TrivialAugment × 2",
     "trivial_augment(3)": "TrivialAugment × 3",
+    "trivial_augment(4)": "TrivialAugment × 4",
+    "(identity | trivial_augment(1)) ** 2": "UniformAugment",
     "rand_augment(2,9)": "RandAugment(2, 9)",
     "horizontal_flip >> translation(0.125)": "flip and crop",
     "resized_crop(0.25) >> horizontal_flip": "resized crop and flip",
@@ -146,6 +150,14 @@ def to_markdown(policy: ShownPolicy) -> str:
         "\n".join(found) or "Nothing stands out.",
         "## What each part contributes",
         _contributions(policy),
+        "## Strength and epochs" if variations(policy) else "",
+        table(
+            ["", "policy", "gain"],
+            [[name, code(row.spec), UNIT.signed(row.gain)] for name, row in variations(policy)],
+            right=1,
+        )
+        if variations(policy)
+        else "",
         "## Ready to paste",
         "\n\n".join(f"{escape(name)}:\n\n{block(text)}" for name, text in paste(policy)),
         "## How it was found",
@@ -168,11 +180,11 @@ def sentences(policy: ShownPolicy) -> list[str]:
     """Return what to do and why, the most important sentence first."""
     name, chosen = policy.dataset.get("name", "the data"), policy.chosen
     if policy.spec == "identity":
-        return [f"Train {name} without augmentation.", policy.reason]
+        return [f"Train on {name} without augmentation.", policy.reason]
     if not chosen.rounds:
-        return [f"Start {name} with this mild policy.", policy.reason]
+        return [f"Start on {name} with this mild policy.", policy.reason]
     return [
-        f"Train {name} with this policy: {UNIT.gain(chosen.gain)} ({INTERVAL} "
+        f"Train on {name} with this policy: {UNIT.gain(chosen.gain)} ({INTERVAL} "
         f"{UNIT.span(chosen.low, chosen.high)}; {chance(chosen.probability)} likely to help).",
         policy.reason,
     ]
@@ -236,6 +248,20 @@ def find(policy: ShownPolicy) -> tuple[Finding, ...]:
     return tuple(sorted(found, key=lambda f: (SEVERITIES.index(f.severity), f.code)))
 
 
+def variations(policy: ShownPolicy) -> list[tuple[str, ShownRow]]:
+    """Return the policy at other strengths and for fewer epochs, each with its name."""
+    epochs = policy.plan.get("epochs")
+    names = {
+        "milder": "milder",
+        "chosen": f"as it is, {epochs} epochs" if epochs else "as it is",
+        "stronger": "stronger",
+        "shorter": "half of the epochs",
+    }
+    rows = {row.role: row for row in policy.rows if row.role in names and row.rounds}
+    shown = [(names[role], rows[role]) for role in names if role in rows]
+    return shown if len(shown) > 1 else []
+
+
 def paste(policy: ShownPolicy) -> list[tuple[str, str]]:
     """Return what a reader may want to copy, each with its name."""
     lines = [("The policy, as a spec", policy.spec), *policy.code.items()]
@@ -273,6 +299,7 @@ def _shared(policy: ShownPolicy) -> dict[str, Any]:
         "rows": [(label(row), row, TONES[_verdict(row)]) for row in rows],
         "chosen": policy.chosen,
         "contributions": sorted(policy.contributions.items(), key=lambda item: -item[1]),
+        "variations": variations(policy),
         "unit": UNIT,
         "chance": chance,
         "interval": INTERVAL,

@@ -17,7 +17,7 @@ from augury.forecasting.training.own import OwnNetwork
 MOST_FOLDS = 4
 MOST_PARTS = 8  # of a policy that are left out in turn: of more, each matters little
 _REPLICAS = 3
-_SINGLES, _BUILT, _RECIPES, _PARTS = 51, 55, 12, 4  # networks of a round, about
+_SINGLES, _BUILT, _RECIPES, _PARTS = 51, 55, 12, 8  # networks of a round, about
 _SAFETY = 0.85  # of the budget: steps vary in time
 _FEWEST = 64  # examples of a fold, below which a round says nothing
 

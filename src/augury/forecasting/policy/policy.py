@@ -27,7 +27,8 @@ class PolicyRow:
 
     spec: str
     role: str
-    """``"chosen"``, ``"rival"``, ``"tried"`` or ``"part"`` (the choice without one part)."""
+    """``"chosen"``, ``"rival"``, ``"tried"``; or the choice varied: ``"part"`` (without one part),
+    ``"milder"``, ``"stronger"`` or ``"shorter"`` (for half of the epochs)."""
     gain: float
     low: float
     high: float
@@ -36,7 +37,7 @@ class PolicyRow:
     rounds: int
     """How many rounds it took part in."""
     part: str = ""
-    """The part that was left out, where the role is ``"part"``."""
+    """The part that was left out, or the number of epochs, where the role is one of these."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -55,6 +55,7 @@ class Rounds:
         planned: bool = True,
         large: bool = False,
         curve: bool = False,
+        epochs: int | None = None,
     ) -> list[HeldOut]:
         """Try candidates on some folds; a round that the journal holds is not run again.
 
@@ -71,10 +72,13 @@ class Rounds:
             measured; else of 32.
         curve
             Whether the learning curve is measured too.
+        epochs
+            As many as are planned unless given.
         """
         planned = planned and self.effort.planned
         own = self.own if planned else None
         trial = self._trial(examples, planned, large and planned)
+        trial = trial if epochs is None else replace(trial, epochs=epochs)
         specs = [repr(candidate) for candidate in candidates]
         started = time.perf_counter()
         networks = len(candidates) + (2 if curve else 1) * trial.replicas

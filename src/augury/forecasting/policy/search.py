@@ -188,7 +188,7 @@ class _Search:
         if best is None:
             rows.append(_unknown(chosen) if not self.learnt else _none(chosen))
         gain = 0.0 if best is None else judged[best].gain
-        rows += [] if not self.learnt else self._contributions(chosen, gain)
+        rows += [] if not self.learnt else self._variations(chosen, gain)
         rows.sort(key=lambda row: -row.gain)
         per_class = () if best is None else judged[best].per_class
         plan = self.rounds.plan
@@ -298,24 +298,32 @@ class _Search:
             ),
         )
 
-    def _contributions(self, chosen: Augmentation, gain: float) -> list[PolicyRow]:
-        """Try the choice without each of its parts, beside the choice itself."""
-        parts = [part for part in dict.fromkeys(parts_of(chosen)) if part != chosen][:MOST_PARTS]
-        if not parts:
+    def _variations(self, chosen: Augmentation, gain: float) -> list[PolicyRow]:
+        """Try the choice without each of its parts, milder and stronger, and for fewer epochs."""
+        if chosen == identity():
             return []
-        tried, size = [chosen, *(without(chosen, part) for part in parts)], self.effort.built
-        numbers = range(LAST, LAST + self.effort.part_folds)
-        folds = self.rounds.run("parts", tried, size, numbers, large=True)
-        forecast = self.rounds.forecast(folds, size)
-        whole, *others = (forecast.judge(k) for k in range(len(tried)))
-        return [
-            replace(
-                _row(policy, "part", found, 1),
-                part=repr(part),
-                gain=gain - (whole.gain - found.gain),
-            )
-            for part, policy, found in zip(parts, tried[1:], others, strict=True)
+        parts = [part for part in dict.fromkeys(parts_of(chosen)) if part != chosen][:MOST_PARTS]
+        varied = [("part", repr(part), without(chosen, part)) for part in parts]
+        varied += [
+            (role, "", with_strength(chosen, step))
+            for role, step in (("milder", -1), ("stronger", 1))
+            if with_strength(chosen, step) != chosen
         ]
+        size, numbers = self.effort.built, range(LAST, LAST + self.effort.part_folds)
+        rows = []
+        if varied:
+            tried = [chosen, *(policy for *_, policy in varied)]
+            folds = self.rounds.run("parts and strengths", tried, size, numbers, large=True)
+            forecast = self.rounds.forecast(folds, size)
+            whole, *others = (forecast.judge(k) for k in range(len(tried)))
+            for (role, part, policy), found in zip(varied, others, strict=True):
+                row = _row(policy, role, found, 1)
+                rows.append(replace(row, part=part, gain=gain - (whole.gain - found.gain)))
+        half = max(1, self.rounds.plan.epochs // 2)
+        title = "half of the epochs"
+        folds = self.rounds.run(title, [chosen], size, numbers, large=True, epochs=half)
+        found = self.rounds.forecast(folds, size).judge(0)
+        return [*rows, replace(_row(chosen, "shorter", found, 1), part=str(half))]
 
     def _reason(self, best: int | None, final: list[Augmentation], judged: list[Judgement]) -> str:
         if not self.learnt:

@@ -30,12 +30,12 @@ def images(count=SIZE, side=8):
     return augury.as_dataset(x, np.arange(count) % 10, max_examples=None)
 
 
-def fold(gains, half=()):
+def fold(gains, half=(), base=0.5, loss=1.2):
     """A fold in which half of the examples are right without augmentation."""
     index = torch.arange(SIZE)
-    right = torch.stack([(index < round((0.5 + g) * SIZE)).double() for g in (0.0, *gains)], 1)
-    losses = torch.full(right.shape, 1.2, dtype=torch.float64)
-    reals = [torch.tensor(v, dtype=torch.float64) for v in ((0.5, 0.5), half)]
+    right = torch.stack([(index < round((base + g) * SIZE)).double() for g in (0.0, *gains)], 1)
+    losses = torch.full(right.shape, loss, dtype=torch.float64)
+    reals = [torch.tensor(v, dtype=torch.float64) for v in ((base, base), half)]
     return HeldOut(index, losses, right, *reals)
 
 
@@ -184,6 +184,23 @@ def test_where_nothing_helps_nothing_is_chosen(made, monkeypatch):
     assert made[-2]["specs"].count("noise(0.05)") == 1  # what is fixed was tried by itself
 
 
+def test_where_nothing_is_learnt_the_default_is_mild(made, monkeypatch):
+    def nothing(data, fitted, trial, numbers, **options):
+        gains = [GAINS.get(repr(policy), 0.0) for policy in fitted]
+        return [fold(gains, base=0.1, loss=2.4) for _ in numbers]
+
+    monkeypatch.setattr(rounds, "run_folds", nothing)
+    found = search_policy(images(), device="cpu")
+    assert found.spec == search.MILD
+    assert "learnt nothing beyond the most frequent class" in found.reason
+    row = found.chosen
+    assert (row.gain, row.low, row.high, row.probability, row.rounds) == (0, -100, 100, 0.5, 0)
+    assert found.contributions == {}
+    assert len(found.path) == 4
+    fixed = search_policy(images(), device="cpu", never=["flips"], always=["invert"])
+    assert fixed.spec == "invert"
+
+
 def test_a_recipe_wins_where_nothing_is_clearly_better(made, monkeypatch):
     monkeypatch.setitem(GAINS, TRIVIAL, 0.155)
     found = search_policy(images(), device="cpu")
@@ -291,7 +308,7 @@ def judgement(gain):
 
 def test_among_those_within_half_of_the_noise_recipes_come_first_then_the_simplest():
     one = searching()
-    one.spread = 1.0
+    one.spread, one.learnt = 1.0, True
     specs = ("flips >> noise(0.1)", "flips", "invert", "identity | hue", TRIVIAL, "rotation(5)")
     final = [parse(spec) for spec in specs]
     judged = [judgement(gain) for gain in (3.0, 2.5, 2.6, 2.4, 2.5, 2.5)]
@@ -304,6 +321,8 @@ def test_among_those_within_half_of_the_noise_recipes_come_first_then_the_simple
     assert one._choose(final[:1], [judgement(0.19)], [0]) is None
     strong = [parse("rotation(45)"), parse("rotation(5)")]
     assert one._choose(strong, [judgement(3.0), judgement(2.9)], [0, 1]) == 1  # the milder
+    one.learnt = False
+    assert one._choose(final, judged, [0, 1, 2]) is None
 
 
 def test_what_may_be_chosen():

@@ -13,8 +13,8 @@ import runpy
 import subprocess
 import sys
 import tempfile
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import BinaryIO
 
 import torch
 
@@ -34,13 +34,9 @@ def run_forked(
     words: list[str], folder: Path, environment: dict[str, str], timeout: float = 300
 ) -> subprocess.CompletedProcess[str]:
     """Run ``augury …``, ``python FILE`` or ``python -c CODE`` in a directory."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(IMPORTED)
     with tempfile.TemporaryDirectory() as place:
-        paths = [Path(place) / name for name in ("out", "err")]
-        threads = torch.get_num_threads()
-        process = context.Process(target=_child, args=(words, folder, environment, paths, threads))
-        process.start()
+        paths = (Path(place) / "out", Path(place) / "err")
+        process = start_forked(words, folder, environment, paths)
         process.join(timeout)
         if process.exitcode is None:
             process.kill()
@@ -50,8 +46,24 @@ def run_forked(
     return subprocess.CompletedProcess(words, process.exitcode, out, err)
 
 
+def start_forked(
+    words: list[str], folder: Path, environment: dict[str, str], paths: tuple[Path, Path]
+) -> BaseProcess:
+    """Start such a command, with its output and its errors in files or named pipes."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(IMPORTED)
+    threads = torch.get_num_threads()
+    process = context.Process(target=_child, args=(words, folder, environment, paths, threads))
+    process.start()
+    return process
+
+
 def _child(
-    words: list[str], folder: Path, environment: dict[str, str], paths: list[Path], threads: int
+    words: list[str],
+    folder: Path,
+    environment: dict[str, str],
+    paths: tuple[Path, Path],
+    threads: int,
 ) -> None:
     torch.set_num_threads(threads)
     declare_torchvision()
@@ -59,7 +71,8 @@ def _child(
     os.environ.clear()
     os.environ.update(environment)
     for number, path in zip((1, 2), paths, strict=True):
-        _redirect(number, path.open("wb"))
+        with path.open("wb") as file:
+            os.dup2(file.fileno(), number)  # what C extensions print too
     program, *arguments = words
     sys.path.insert(0, str(folder))
     if program == "augury":
@@ -68,13 +81,8 @@ def _child(
         sys.argv = words
         main()
     elif arguments[0] == "-c":
-        sys.argv = arguments
+        sys.argv = ["-c", *arguments[2:]]
         exec(compile(arguments[1], "<string>", "exec"), {"__name__": "__main__"})
     else:
         sys.argv = arguments
         runpy.run_path(arguments[0], run_name="__main__")
-
-
-def _redirect(number: int, file: BinaryIO) -> None:
-    """Write what is printed to a file, by C extensions too."""
-    os.dup2(file.fileno(), number)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 import random
-import subprocess
-import sys
+import signal
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import start_forked
 
 from augury_paper import make_page
 
@@ -46,47 +49,34 @@ def _ones(value: Any) -> Any:
     return [_ones(item) for item in value] if isinstance(value, list) else 1.0
 
 
-def _start(out: Path) -> subprocess.Popen[str]:
+def _run(out: Path, ticks: float = math.inf) -> list[str]:
+    """Run to the end, or kill the run once it has reported some ticks; return its lines."""
     out.mkdir(exist_ok=True)
-    return subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, str(out)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def _finish(out: Path) -> list[str]:
-    lines, errors = (run := _start(out)).communicate()
-    assert run.returncode == 0, errors
-    return lines.splitlines()
-
-
-def _kill(out: Path, ticks: int) -> bool:
-    """Kill a run once it has reported some ticks; return whether it got that far."""
-    run = _start(out)
-    assert run.stdout is not None
-    assert run.stderr is not None
-    seen = 0
-    for _ in run.stdout:
-        seen += 1
-        if seen == ticks:
-            run.kill()  # the run goes on while its line is read: any moment of its work
-            break
-    run.wait()
-    run.stdout.close()
-    run.stderr.close()
-    return seen == ticks
+    with tempfile.TemporaryDirectory() as folder:
+        pipe, errors = Path(folder) / "out", Path(folder) / "err"
+        os.mkfifo(pipe)
+        words = ["python", "-c", SCRIPT, str(out)]
+        run = start_forked(words, out, dict(os.environ), (pipe, errors))
+        seen = []
+        with pipe.open(encoding="utf-8") as lines:
+            for line in lines:
+                seen.append(line)
+                if len(seen) == ticks:
+                    run.kill()  # the run goes on while its line is read: any moment of its work
+                    break
+        run.join()
+        assert run.exitcode == (0 if len(seen) < ticks else -signal.SIGKILL), errors.read_text()
+    return seen
 
 
 @pytest.mark.slow
 def test_killed_runs_end_in_the_same_page(tmp_path: Path) -> None:
-    whole = _finish(tmp_path / "whole")
+    whole = _run(tmp_path / "whole")
     chance, out = random.Random(0), tmp_path / "killed"
     for _ in range(3):
-        _kill(out, chance.randrange(4, 9))  # the first cell takes four
+        _run(out, chance.randrange(4, 9))  # the first cell takes four
     assert list((out / "cells").rglob("*.json")), "no kill came after a finished cell"
-    rest = _finish(out)
+    rest = _run(out)
     assert len(rest) < len(whole)  # something had been kept
     first, second = (
         timeless(json.loads((tmp_path / name / "results.json").read_text()))

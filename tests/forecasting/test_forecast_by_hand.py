@@ -9,7 +9,14 @@ import torch
 from scipy.stats import t
 
 from augury.forecasting import forecast as module
-from augury.forecasting.forecast import PLANNED, SMALL, Calibration, Forecast, expect
+from augury.forecasting.forecast import (
+    PLANNED,
+    SMALL,
+    BaselineForecast,
+    Calibration,
+    Forecast,
+    expect,
+)
 from augury.forecasting.trial import HeldOut
 from augury.statistics.base import group_of
 from augury.statistics.jackknife import jackknife
@@ -249,3 +256,168 @@ def test_gains_stay_within_what_is_possible(expected, shift):
     assert -100 * expected <= gain <= 100 * (1 - expected)
     assert spread > 0
     assert spread >= 0.02 * 100 * math.sqrt(max(expected * (1 - expected), 1e-4))
+
+
+@pytest.mark.parametrize(
+    ("tried", "error", "learnt"),
+    [
+        (0.1151, 0.0, True),  # three half points above chance
+        (0.1149, 0.0, False),
+        (0.1601, 0.02, True),  # three standard errors above it
+        (0.1599, 0.02, False),
+        (0.1149, 0.004, False),
+    ],
+)
+def test_what_counts_as_having_learnt(tried, error, learnt):
+    assert BaselineForecast(tried, tried, error, 0.1, False).learnt is learnt
+
+
+def test_an_effect_is_clear_from_the_95th_percentile_on():
+    """Of Student's t, with as many degrees of freedom as the noise of runs has."""
+    found = make(fold([0.5, 0.6], [1.2, 1.2], size=200))
+    noise, freedom = found._run_noise()
+    for factor, clear in ((1.001, True), (0.999, False)):
+        for sign in (1, -1):
+            moved = factor * sign * float(t(freedom).ppf(0.95)) * noise
+            found.shift = lambda candidate, moved=moved: (moved, noise)
+            assert found.judge(0).clear is clear
+
+
+def test_a_shift_is_the_mean_over_folds():
+    found = make(fold([0.5, 0.6], [1.2] * 2), fold([0.5, 0.8], [1.2] * 2, 100))
+    links = found.accuracy.logit()
+    by_hand = sum(float(links[k, 1] - links[k, 0]) for k in range(2)) / 2
+    assert found.shift(0)[0] == pytest.approx(by_hand)
+
+
+def test_the_interval_stays_within_what_is_possible():
+    wide = Calibration(slope=1.0, floor=2.0, share=0.25, noise=0.02, freedom=8)
+    judged = make(fold([0.5, 0.6], [1.2, 1.1]), calibration=wide).judge(0)
+    base = judged.score - judged.gain
+    assert judged.low == pytest.approx(-base)
+    assert judged.high == pytest.approx(100 - base)
+
+
+def test_a_slope_moves_the_gain_and_its_error():
+    one = Calibration(slope=1.5, floor=0.0, share=0.0)
+    gain, spread = expect(0.2, 0.1, 0.5, True, one)
+    after = logistic(0.3)
+    assert gain == pytest.approx(100 * (after - 0.5))
+    assert spread == pytest.approx(1.5 * 100 * after * (1 - after) * 0.1, rel=1e-4)
+
+
+def test_a_curve_that_is_flat_still_has_a_slope():
+    """At the ceiling no shift is worth anything, and the error must not vanish."""
+    sharp = Calibration(slope=1.0, floor=0.0, share=0.0)
+    gain, spread = expect(0.0, 1.0, 0.0, False, sharp)
+    assert (gain, spread) == (0.0, pytest.approx(100.0))
+    gain, spread = expect(5.0, 1.0, 0.5, False, sharp)
+    assert gain == 100.0
+    assert spread == pytest.approx(1e-6)
+
+
+def tagged(scores, losses):
+    """A fold of four examples with two labels, whose columns have these precisions and losses."""
+    y = torch.tensor([[1, 0], [1, 1], [0, 1], [1, 0]])
+    index = torch.arange(4)
+    found = HeldOut(
+        index,
+        torch.tensor(losses, dtype=torch.float64).expand(4, -1).clone(),
+        torch.tensor(scores, dtype=torch.float64).expand(4, -1).clone(),
+        torch.tensor([0.8, 0.9], dtype=torch.float64),
+        torch.tensor([], dtype=torch.float64),
+    )
+    return Forecast([found], y, 2, trained=4, planned=4, calibration=PLAIN)
+
+
+def test_several_labels_by_hand():
+    """Shares 3/4 and 1/2: their mean entropy is the loss of knowing no more than that."""
+    found = tagged([0.9, 0.95], [0.3, 0.2])
+    entropy = -(0.75 * math.log(0.75) + 0.25 * math.log(0.25)) + math.log(2)
+    entropy /= 2
+    # the first label is ranked before the second, which alone the third example has
+    chance = (1 + 1 + 0.5 + 1) / 4
+    assert found._curve[0] == pytest.approx(entropy)
+    assert found._curve[1] == pytest.approx(chance)
+    learnt, above = 1 - 0.3 / entropy, (0.9 - chance) / (1 - chance)
+    power = min(2.0, math.log(above) / math.log(learnt))
+    by_loss = chance + (1 - chance) * (1 - 0.2 / entropy) ** power
+    assert float(found.accuracy[0, 1]) == pytest.approx((by_loss + 0.95) / 2)
+    assert not found.balanced
+    assert found.judge(0).per_class == ()
+    assert torch.allclose(found.weights[0], torch.full((4,), 0.25).double())
+
+
+def test_a_network_at_the_ceiling_has_a_curve():
+    """Everything right at no loss: shares stay a thousandth from their ends."""
+    found = make(fold([1.0, 1.0], [0.0, 0.0]))
+    entropy, chance, power = found._curve
+    assert (entropy, chance) == pytest.approx((math.log(10), 0.1))
+    assert power == pytest.approx(1.0)  # log 0.999 / log 0.999
+    assert found.accuracy[0].tolist() == pytest.approx([1.0, 1.0])
+    worse = make(fold([0.05, 0.05], [9.0, 9.0]))
+    assert worse._curve[2] == pytest.approx(1.0)  # log 0.001 / log 0.001
+    assert worse.accuracy[0, 0] == pytest.approx((0.1 + 0.9e-3 + 0.05) / 2)
+
+
+def test_variance_and_log_odds_near_the_ends():
+    assert module._variance(0.5) == 0.25
+    assert module._variance(1.0) == 1e-4
+    assert module._logit(0.0) == pytest.approx(math.log(1e-6), abs=1e-5)
+    assert module._logit(1.0) == pytest.approx(-math.log(1e-6), abs=1e-5)
+    assert module._logit(0.8) == pytest.approx(math.log(4))
+    assert module._logistic(1e9) == pytest.approx(1 - math.exp(-30), abs=1e-15)
+    assert module._logistic(-1e9) == pytest.approx(math.exp(-30), rel=1e-6)
+    assert module._within(0.5) == 0.5
+    assert (module._within(-1.0), module._within(2.0)) == (1e-3, 1 - 1e-3)
+    assert module._bounds(0.7, True) == (pytest.approx(-70), pytest.approx(30))
+    assert module._bounds(0.7, False) == (-100, 100)
+
+
+def test_a_real_target_by_hand():
+    y = torch.linspace(-1, 1, 100, dtype=torch.float64)
+    variance = float(y.var())
+    losses = torch.tensor([0.5 * variance, 3 * variance, -3 * variance]).double()
+    found = HeldOut(torch.arange(100), losses.expand(100, 3).clone(),
+                    torch.zeros(100, 3).double(), torch.tensor([0.5]).double(),
+                    torch.tensor([0.4]).double())  # fmt: skip
+    forecast = Forecast([found], y, None, trained=50, planned=200, calibration=PLAIN)
+    assert forecast.accuracy[0].tolist() == pytest.approx([0.5, -1.0, 1.0])  # between −1 and 1
+    assert forecast.rate == 0  # no learning curve of a real target
+    assert forecast.baseline.expected == pytest.approx(0.5)
+    assert forecast.baseline.error == 0
+    moved, _ = forecast.shift(0)
+    assert moved == pytest.approx(-1.5)
+    constant = Forecast([found], torch.zeros(100).double(), None, trained=1, planned=1)
+    assert constant._curve == (1e-12, 0.0, 1.0)
+
+
+def test_a_group_that_no_fold_holds_is_left_out_of_the_jackknife():
+    """Three examples are in at most three of twenty groups; the others change nothing."""
+    small = fold([0.5, 0.6], [1.2, 1.0], size=3)
+    found = make(small)
+    groups = group_of(small.index, 20)
+    shifts = []
+    for g in range(20):
+        inside = (groups != g).double()
+        a, b = found._links(found._accuracy(small, inside / inside.sum()))
+        shifts.append(float(b - a))
+    by_hand = jackknife(0.0, torch.tensor(shifts, dtype=torch.float64)).error
+    assert found._sample_error(1) == pytest.approx(by_hand)
+    one = fold([1.0, 1.0], [1.2, 1.0], size=1)
+    lone = make(one, fold([0.5, 0.6], [1.2, 1.0], 100))
+    assert math.isfinite(lone._sample_error(1))
+
+
+def test_classes_of_two_examples_have_intervals_and_of_one_do_not():
+    y = torch.tensor([0, 0, 1] + [2] * 3)
+    right = torch.zeros(6, 2, dtype=torch.float64)
+    right[0, 1] = 1.0
+    found = HeldOut(torch.arange(6), torch.full((6, 2), 0.9).double(), right,
+                    torch.tensor([0.1, 0.1]).double(), torch.tensor([]).double())  # fmt: skip
+    per_class = Forecast([found], y, 3, trained=4, planned=4, calibration=PLAIN).judge(0).per_class
+    assert per_class[0][0] == 50.0
+    assert per_class[0][1:] == pytest.approx((max(-100.0, 50 - 98), 100.0), abs=1)
+    assert per_class[1] == (0.0, -100.0, 100.0)
+    assert per_class[2][0] == 0.0
+    assert -100 < per_class[2][1] < 0 < per_class[2][2] < 100

@@ -20,6 +20,7 @@ import checks
 import matplotlib as mpl
 import predict
 import scaling
+import scaling_rank
 from _result import RESULTS, ROOT
 from matplotlib.figure import Figure
 
@@ -62,6 +63,9 @@ def draw() -> None:
             _save(lambda plot=plot: plot_figure(plot), FIGURES / "reproduction" / f"{name}.svg")
     found = json.loads((RESULTS / "scaling.json").read_text(encoding="utf-8"))
     _save(lambda: scaling.draw(found), FIGURES / "scaling.svg")
+    if (RESULTS / "scaling_rank.json").exists():
+        growth = json.loads((RESULTS / "scaling_rank.json").read_text(encoding="utf-8"))
+        _save(lambda: scaling_rank.draw(growth), FIGURES / "scaling_rank.svg")
     _save(predict.draw, FIGURES / "prediction.svg")
     if (RESULTS / "budgets.json").exists():
         limited = json.loads((RESULTS / "budgets.json").read_text(encoding="utf-8"))

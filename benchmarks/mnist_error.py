@@ -1,15 +1,17 @@
-"""The least error on MNIST that kernels with augmentation reach within six seconds of fitting.
+"""The least error on MNIST that kernels with augmentation reach within three seconds of fitting.
 
     python benchmarks/mnist_error.py --device cuda [--data FOLDER]
 
-Augmented Fourier features and random patches with several settings are fitted to 50,000 training
-images and judged on the 10,000 left out; the best of each that fits within the limit is fitted to
-all 60,000 and tested once, on the standard test set.
+Augmented Fourier features of pixels, random patches, and Fourier features of random patches with
+several settings are fitted to 50,000 training images and judged on the 10,000 left out; the best
+of each kind that fits within the limit is fitted to all 60,000 and tested, on the standard test
+set, with three seeds.
 """
 
 from __future__ import annotations
 
 import argparse
+import statistics
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +25,7 @@ from augury._base.devices import resolve_device, tensor_cores
 from augury._base.rng import Rng
 from augury.augmentations import parse
 from augury.data.dataset import Dataset
-from augury.features import PatchFeatures
+from augury.features import Composed, FeatureMap, FourierFeatures, PatchFeatures
 from augury.features.orbit import Orbit
 from augury.kernel import AugmentedKernelClassifier
 from augury.kernel.solvers import Batches, solve_ridge
@@ -32,86 +34,96 @@ from augury_paper.cells import Images
 from augury_paper.images import Library, default_folder
 from augury_paper.sgd import now
 
-LIMIT = 6.0  # seconds of fitting
+LIMIT = 3.0  # seconds of fitting
 HELD_OUT = 10_000
-_SAMPLE = 2000
-_BLOCK = 2000
+SEEDS = (0, 1, 2)
+_SAMPLE, _MEDIAN = 2000, 1000  # images that patches and γ are chosen on
+_BLOCK = 4000
+_KEPT = 0.5  # of a GPU's free memory, for features
 SMALL = "rotation(10) >> translation(0.04)"
-FULL = "rotation(10) >> scaling(0.9,1.1) >> shear(8) >> translation(0.04)"
-CANDIDATES: list[dict[str, Any]] = [
+FULL = "rotation(10) >> scaling(0.9,1.1) >> shear(8) >> translation(0.04) >> elastic(0.02)"
+PIXELS: list[dict[str, Any]] = [
     {"augmentation": "rotation(12)", "n_components": 20_000, "n_views": 6},
-    {"augmentation": SMALL, "n_components": 40_000, "n_views": 16},
     {"augmentation": f"{SMALL} >> elastic(0.03)", "n_components": 40_000, "n_views": 16},
-    {"augmentation": f"{FULL} >> elastic(0.02)", "n_components": 40_000, "n_views": 16},
+    {"augmentation": FULL, "n_components": 40_000, "n_views": 16},
+    {"augmentation": FULL, "n_components": 60_000, "n_views": 16},
 ]
 WIDTHS = (1.0, 2.0)  # times the γ that alignment chooses
-KERNELS: list[dict[str, Any]] = [{"kernel": "matern", "nu": 2.5}]
-LARGER = (60_000,)
 PATCHES: list[dict[str, Any]] = [
-    {"patches": True, "filters": 1000, "size": 7, "pool": 3, "threshold": 0.25},
-    {"patches": True, "filters": 1000, "size": 7, "pool": 4, "threshold": 0.25},
-    {"patches": True, "filters": 1500, "size": 7, "pool": 4, "threshold": 0.5},
+    {"filters": 1000, "size": 7, "pool": 4, "threshold": 0.25},
+    {"filters": 1000, "size": 7, "pool": 4, "threshold": 0.25, "augmentation": "rotation(8)",
+     "n_views": 3},
+]  # fmt: skip
+LOCAL: list[dict[str, Any]] = [
+    {"filters": filters, "size": 7, "pool": 4, "threshold": 0.25, "n_components": count}
+    for filters, count in ((64, 20_000), (128, 20_000), (256, 20_000), (128, 40_000))
 ]
-TURNS = (("rotation(8)", 3), ("rotation(12)", 4))  # that the best patches are averaged over
+LOCAL_WIDTHS = (0.25, 0.5)  # over the median squared distance of the patches' responses
+TURNS = (("rotation(8)", 3), ("translation(0.04)", 4), ("rotation(12)", 4), (SMALL, 6))
 
 
 def best(images: Images, device: torch.device, features: int | None) -> dict[str, Any]:
-    """Choose by training images left out, fit to all of them, and test once."""
+    """Choose by training images left out, fit to all of them, and test."""
     order = torch.randperm(len(images.train), generator=torch.Generator().manual_seed(0))
     held = min(HELD_OUT, len(order) // 6)
     train, valid = part(images.train, order[held:]), part(images.train, order[:held])
-    tried: list[dict[str, Any]] = []
+    tried: dict[str, list[dict[str, Any]]] = {"pixels": [], "patches": [], "local": []}
 
-    def attempt(options: dict[str, Any]) -> dict[str, Any]:
-        if "n_components" in options and features:
-            options = {**options, "n_components": features}
-        found = {"options": options} | trial(options, train, valid, device)
-        tried.append(found)
-        print(f"  held out {found.get('error', 'failed'):>8} %, fit {found['seconds']:.2f} s: "
-              f"{found.get('note', '')}{options}", flush=True)  # fmt: skip
+    def attempt(kind: str, options: dict[str, Any]) -> dict[str, Any]:
+        options = _smaller(options, features)
+        found = {"options": options} | trial(kind, options, train, valid, device)
+        tried[kind].append(found)
+        said = f"{found.get('error', 'failed'):>8} %, fit {found['seconds']:.2f} s"
+        print(f"  {kind}: held out {said}: {found.get('note', '')}{options}", flush=True)
         return found
 
-    base = attempt({**CANDIDATES[0], "gamma": "alignment"})  # also warms the GPU up
+    base = attempt("pixels", {**PIXELS[0], "gamma": "alignment"})  # also warms the GPU up
     gamma = base.get("gamma", 0.02)
-    for options in CANDIDATES:
+    for options in PIXELS:
         for width in WIDTHS:
-            attempt({**options, "gamma": width * gamma})
-    for kernel in KERNELS:
-        attempt({**_leading(tried, base)["options"], **kernel})
-    attempt({**_leading(tried, base)["options"], "objective": "tangent"})
-    for count in LARGER if features is None else ():
-        attempt({**_leading(tried, base)["options"], "n_components": count})
-    patches = [attempt(_smaller(options, features)) for options in PATCHES]
-    for augmentation, versions in TURNS:
-        chosen = _leading(patches, base)["options"]
-        attempt({**chosen, "augmentation": augmentation, "n_views": versions})
-    families = {
-        "fourier": [found for found in tried if not found["options"].get("patches")],
-        "patches": [found for found in tried if found["options"].get("patches")],
-    }
+            attempt("pixels", {**options, "gamma": width * gamma})
+    for options in PATCHES:
+        attempt("patches", options)
+    for options in LOCAL:
+        for width in LOCAL_WIDTHS:
+            attempt("local", {**options, "width": width})
+    for augmentation, n_views in TURNS:
+        chosen = {**_leading(tried["local"])["options"], "augmentation": augmentation}
+        attempt("local", {**chosen, "n_views": n_views})
     tested = {}
-    for family, found in families.items():
-        options = _leading(found, base)["options"]
-        tested[family] = {"options": options} | trial(options, images.train, images.test, device)
-        print(f"{family}: test error {tested[family].get('error')} %, {options}")
-    chosen = "patches" if _leading(tried, base) in families["patches"] else "fourier"
-    final = tested[chosen]
-    print(f"error={final.get('error')} fit_seconds={final['seconds']:.2f} kernel={chosen}")
+    for kind, found in tried.items():
+        options = _leading(found)["options"]
+        runs = [trial(kind, options, images.train, images.test, device, seed) for seed in SEEDS]
+        tested[kind] = {"options": options, "runs": runs}
+        print(f"{kind}: test error {[run.get('error') for run in runs]} % in "
+              f"{[round(run['seconds'], 2) for run in runs]} s, {options}", flush=True)  # fmt: skip
+    chosen = min(tried, key=lambda kind: _leading(tried[kind]).get("error", 100.0))
+    runs = [run for run in tested[chosen]["runs"] if "error" in run]
+    error = statistics.fmean(run["error"] for run in runs)
+    print(f"error={error:.3f} fit_seconds={max(r['seconds'] for r in runs):.2f} kernel={chosen}")
     return {"tried": tried, "tested": tested, "chosen": chosen}
 
 
 def trial(
-    options: dict[str, Any], train: Dataset, new: Dataset, device: torch.device
+    kind: str,
+    options: dict[str, Any],
+    train: Dataset,
+    new: Dataset,
+    device: torch.device,
+    seed: int = 0,
 ) -> dict[str, Any]:
     """Fit one setting and count its errors in %; a failure is told, not raised."""
-    if options.get("patches"):
-        given = {"augmentation": "identity", "n_views": 1, **_without(options, "patches")}
-        model: Any = PatchClassifier(device=device, **given)
-    else:
+    if kind == "pixels":
         precision = "tf32" if device.type == "cuda" else "float32"
-        model = AugmentedKernelClassifier(
-            **options, precision=precision, device=str(device), memory=_memory(device)
+        model: Any = AugmentedKernelClassifier(
+            **options,
+            precision=precision,
+            device=str(device),
+            memory=_memory(device),
+            random_state=seed,
         )
+    else:
+        model = PatchClassifier(device=device, seed=seed, **options)
     started = time.perf_counter()
     try:
         model.fit(train.x, train.y)
@@ -136,15 +148,18 @@ def part(data: Dataset, index: torch.Tensor) -> Dataset:
     return replace(data, x=data.x[index], y=data.y[index])
 
 
-def _leading(tried: list[dict[str, Any]], base: dict[str, Any]) -> dict[str, Any]:
+def _leading(tried: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the fit with the least held-out error among those well within the time limit."""
     able = [found for found in tried if "error" in found and found["seconds"] < 0.8 * LIMIT]
-    return min(able, key=lambda found: found["error"], default=base)
+    return min(able, key=lambda found: found["error"], default=tried[0])
 
 
 def _smaller(options: dict[str, Any], features: int | None) -> dict[str, Any]:
-    """Take fewer filters where fewer features were asked for."""
-    return options if features is None else {**options, "filters": max(2, features // 32)}
+    """Take fewer features and filters where fewer were asked for."""
+    if features is None:
+        return options
+    fewer = {"n_components": features, "filters": max(2, features // 32)}
+    return options | {name: value for name, value in fewer.items() if name in options}
 
 
 def _memory(device: torch.device) -> float | None:
@@ -152,22 +167,40 @@ def _memory(device: torch.device) -> float | None:
     return 0.85 * torch.cuda.mem_get_info(device)[0] / 2**30 if device.type == "cuda" else None
 
 
-def _without(options: dict[str, Any], name: str) -> dict[str, Any]:
-    return {key: value for key, value in options.items() if key != name}
-
-
 class PatchClassifier:
-    """`PatchFeatures`, averaged over a few versions, with one-hot ridge regression on them."""
+    """One-hot ridge regression on random patches, or on the Fourier features of their responses.
+
+    Features are averaged over a few views. `width` over the median squared distance of responses
+    is the kernel's γ.
+    """
 
     note_ = ""
-    gamma_ = None
+    gamma_: float | None = None
 
     def __init__(
-        self, augmentation: str, n_views: int, device: torch.device, seed: int = 0, **patches: Any
+        self,
+        augmentation: str = "identity",
+        n_views: int = 1,
+        *,
+        device: torch.device,
+        n_components: int = 0,
+        width: float = 1.0,
+        seed: int = 0,
+        **patches: Any,
     ) -> None:
         self.augmentation, self.n_views = parse(augmentation), n_views
         self.device, self.seed = device, seed
-        self.phi = PatchFeatures(seed=seed, **patches)
+        self.n_components, self.width = n_components, width
+        self.phi: FeatureMap = PatchFeatures(seed=seed, **patches)
+
+    def _fit_features(self, sample: Tensor) -> None:
+        patches = self.phi.fit(sample)
+        if self.n_components:
+            responses = patches(sample[:_MEDIAN])
+            apart = torch.cdist(responses, responses).square()
+            self.gamma_ = self.width / float(apart[apart > 0].median())
+            waves = FourierFeatures(self.n_components, gamma=self.gamma_, seed=self.seed)
+            self.phi = Composed(patches, waves.fit(responses[:2]))
 
     def _psi(self, x: Tensor, start: int) -> Tensor:
         rng = Rng(self.seed, torch.arange(start, start + len(x), device=self.device))
@@ -183,7 +216,7 @@ class PatchClassifier:
     @torch.no_grad()
     def fit(self, x: Tensor, y: Tensor) -> PatchClassifier:
         order = torch.randperm(len(x), generator=torch.Generator().manual_seed(self.seed))
-        self.phi.fit(self._floats(x[order[:_SAMPLE]]))
+        self._fit_features(self._floats(x[order[:_SAMPLE]]))
         target = torch.nn.functional.one_hot(y).to(self.device, torch.float32)
         self.mean = target.mean(0)
         one = torch.ones(1, device=self.device)
@@ -193,21 +226,23 @@ class PatchClassifier:
             return Orbit(self._psi(x[start : start + len(index)], start).unsqueeze(0), one), None
 
         with tensor_cores(self.device.type == "cuda"):
-            found = solve_ridge(Batches(make, target - self.mean, size=_BLOCK))
+            held = (_memory(self.device) or 1.0) * _KEPT * 2**30
+            found = solve_ridge(Batches(make, target - self.mean, size=_BLOCK, budget=held))
         self.weights, self.ridge_, self.solver_ = found.weights, found.ridge, found.method
         return self
 
     @torch.no_grad()
     def predict(self, x: Tensor) -> Any:
-        parts = [
-            (self._psi(x[start : start + _BLOCK], start) @ self.weights + self.mean).argmax(1)
-            for start in range(0, len(x), _BLOCK)
-        ]
+        with tensor_cores(self.device.type == "cuda"):
+            parts = [
+                (self._psi(x[start : start + _BLOCK], start) @ self.weights + self.mean).argmax(1)
+                for start in range(0, len(x), _BLOCK)
+            ]
         return torch.cat(parts).cpu().numpy()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--device", default="auto")
     parser.add_argument("--data", type=Path, default=default_folder(), help="folder with MNIST")
     parser.add_argument("--features", type=int, help="fewer, for a quick look")

@@ -79,7 +79,7 @@ def _save(make: Any, path: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--figures", action="store_true", help="the figures alone")
     if not parser.parse_args().figures:
         (DOCS / "reproduced.md").write_text(page(), encoding="utf-8")

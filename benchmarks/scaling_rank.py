@@ -48,7 +48,7 @@ QUICK = {"candidates": (2, 4), "examples used": (0, 2), "pixels": (8, 16)}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, default=default_folder(), help="with cifar10.npz")
     parser.add_argument("--quick", action="store_true", help="a small form, in under a minute")
     parser.add_argument("--one", help=argparse.SUPPRESS)  # what a process of its own measures

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from refusal import refused
 
 import augury
-from augury.features import PatchFeatures
+from augury.features import Composed, FourierFeatures, PatchFeatures
 from augury.features import patches as patches_module
 from augury.features.patches import shrink, zca
 
@@ -171,3 +171,13 @@ def test_it_says_what_it_is():
     assert PatchFeatures(8, pool=2, layers=2).describe() == (
         "8 random whitened patches, pooled 2×2, two layers"
     )
+
+
+def test_a_kernel_on_patches_is_one_map_after_the_other():
+    x = pictures(0, 12, 1, 9, 9)
+    inner, outer = PatchFeatures(3), FourierFeatures(20, gamma="median")
+    phi = Composed(inner, outer).fit(x)
+    alone = PatchFeatures(3).fit(x)(x)
+    expected = FourierFeatures(20, gamma="median").fit(alone)(alone)
+    torch.testing.assert_close(phi(x), expected)
+    assert phi.describe() == f"{outer.describe()} of {inner.describe()}"

@@ -119,6 +119,42 @@ def test_cholesky_with_gcv_solves_for_the_penalty_that_the_space_chose(monkeypat
     np.testing.assert_allclose(found.weights.numpy(), expected, atol=1e-7)
 
 
+@pytest.mark.parametrize("method", ["cholesky", "krylov"])
+def test_the_penalty_is_that_of_all_eigenvalues_though_they_fall_slowly(monkeypatch, method):
+    rng = np.random.default_rng(0)
+    scale = 1 + np.arange(500)
+    base = rng.normal(size=(1, 600, 500)) / scale
+    y = base[0] @ (rng.normal(size=(500, 2)) * np.sqrt(scale)[:, None])
+    y = y + 0.3 * rng.normal(size=(600, 2))
+    held = batches(base, np.ones(1), y - y.mean(0), size=100, budget=1e9)
+    true = solve_ridge(held).ridge
+    monkeypatch.setattr("augury.kernel.solvers.ridge._SMALL", 1)
+    # λ falls while the space grows; one that was taken too early is larger by many steps
+    assert abs(np.log(solve_ridge(held, method=method).ridge / true)) < 0.3
+
+
+def test_a_space_that_is_all_there_is_needs_no_factorisation(monkeypatch):
+    monkeypatch.setattr("augury.kernel.solvers.ridge._SMALL", 1)
+    rng = np.random.default_rng(0)
+    rank = rng.normal(size=(40, 8)) @ rng.normal(size=(8, 30))
+    y = rng.normal(size=(40, 1))
+    found = solve_ridge(
+        batches(rank[None], np.ones(1), y - y.mean(0), budget=1e9), ridge=1e-3, tol=1e-300
+    )
+    assert found.method == "krylov"
+    assert found.space.complete
+    wanted = np.linalg.solve(rank.T @ rank / 40 + 1e-3 * np.eye(30), rank.T @ (y - y.mean(0)) / 40)
+    np.testing.assert_allclose(found.weights, wanted, rtol=1e-6)
+
+
+def test_a_space_knows_what_it_grew_from():
+    rng = np.random.default_rng(0)
+    root = torch.from_numpy(rng.normal(size=(30, 30)))
+    start = torch.from_numpy(rng.normal(size=(30, 4)))
+    space = block_lanczos(lambda v: root @ (root.mT @ v), start, lambda found: 0, most=5)
+    torch.testing.assert_close(space.start(), space.project(start))
+
+
 @pytest.mark.parametrize("scale", [1.0, 1e-4, 0.0])
 def test_cholesky_qr_is_a_factorisation_also_of_near_dependent_columns(scale):
     x = torch.randn(50, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)

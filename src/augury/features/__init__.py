@@ -2,6 +2,7 @@
 
 from augury.features.augmented import AugmentedFourier
 from augury.features.base import FeatureMap
+from augury.features.composed import Composed
 from augury.features.fourier import FourierFeatures
 from augury.features.gradient import GradientFeatures
 from augury.features.patches import PatchFeatures
@@ -9,6 +10,7 @@ from augury.features.simple import Flatten
 
 __all__ = [
     "AugmentedFourier",
+    "Composed",
     "FeatureMap",
     "Flatten",
     "FourierFeatures",

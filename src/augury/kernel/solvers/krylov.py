@@ -25,6 +25,11 @@ class Subspace:
         ``(q, q)``, float64: how the last block of V leads out of the space, for residuals.
     steps
         Products with A that it took, each with q columns.
+    first
+        ``(q, q)``, float64: the columns that it grew from, along the first q columns of V; None
+        where it was not grown.
+    complete
+        Whether all that leads out of the space is rounding, so that more steps would add nothing.
     """
 
     basis: Tensor
@@ -32,6 +37,13 @@ class Subspace:
     vectors: Tensor
     coupling: Tensor
     steps: int
+    first: Tensor | None = None
+    complete: bool = False
+
+    def start(self) -> Tensor:
+        """Return the coordinates of the columns that it grew from: ``(k, q)``, float64."""
+        assert self.first is not None
+        return self.vectors[: len(self.first)].mT @ self.first
 
     def project(self, x: Tensor) -> Tensor:
         """Return the coordinates of ``(d, C)`` along the Ritz vectors: ``(k, C)``, float64."""
@@ -82,7 +94,7 @@ def _grow(
     look: Callable[[Subspace], int],
     most: int,
 ) -> Subspace:
-    block = orthonormal(start)[0]
+    block, first = orthonormal(start)
     d, q = block.shape
     most = min(most, -(-d // q))
     width = min(most * q, d)
@@ -108,7 +120,10 @@ def _grow(
         block = orthonormal(following - known @ (known.mT @ following))[0]
         ended = end == d or float(coupling.norm()) <= 1e-7 * scale
         if ended or step + 1 >= min(check, most):
-            found = _view(known, image[:end, :end], coupling, step + 1)
+            values, vectors = _eigen(image[:end, :end])
+            found = Subspace(
+                known, values, vectors, coupling.double(), step + 1, first.double(), ended
+            )
             wait = 0 if ended or step + 1 == most else look(found)
             if not wait:
                 return found
@@ -141,7 +156,7 @@ def cholesky_qr(x: Tensor) -> tuple[Tensor, Tensor]:
     return q.to(x), r.to(x)
 
 
-def _view(basis: Tensor, image: Tensor, coupling: Tensor, steps: int) -> Subspace:
+def _eigen(image: Tensor) -> tuple[Tensor, Tensor]:
     # Filled by columns up to the diagonal block: the upper half is the whole.
     values, vectors = torch.linalg.eigh(image.mT, UPLO="L")
-    return Subspace(basis, values.clamp_min(0), vectors, coupling.double(), steps)
+    return values.clamp_min(0), vectors

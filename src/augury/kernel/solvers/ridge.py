@@ -21,7 +21,8 @@ from augury.kernel.solvers.spectrum import Spectrum
 _SMALL = 768  # a matrix of this side is taken apart whole
 _WIDE = 32  # more targets than these choose λ by random combinations of them
 _STEPS, _TYPICAL = 80, 30
-_SETTLED = 0.7  # of log λ, between two looks
+_SETTLED = {True: 0.3, False: 0.7}  # of log λ, while the space grew by half; if only λ is wanted
+_FACTORISED = 16_384  # features, up to which a GPU factorises sooner than it multiplies
 _CACHE = 2**22  # bytes
 
 Ridges = float | Literal["gcv"]
@@ -91,8 +92,9 @@ def solve_ridge(
         The most memory for E[φφᵀ]; without it, products go through the features.
     method
         ``"cholesky"`` factorises E[φφᵀ] + λI; ``"krylov"`` multiplies only; ``"auto"`` takes
-        eigenvalues where a side is small; else, on a GPU, Cholesky where the matrix fits, with λ
-        by a small Krylov space; else Krylov alone.
+        eigenvalues where a side is small; else, on a GPU, Cholesky with λ by a small Krylov space
+        where the matrix fits, and has few enough columns or features are not kept; else Krylov
+        alone.
     raising
         What to do where products are too rough to factorise with λ: raise λ, with a warning, or
         give up with `RoughProducts`, for a caller who can make finer ones.
@@ -113,8 +115,12 @@ def solve_ridge(
     if method == "auto" and d <= _SMALL:
         return _primal(accumulate(batches, gram=True, dtype=torch.float64), ridge, batches.dtype)
     fits = batches.dtype.itemsize * d * d <= gram_bytes
-    # A GPU factorises sooner than it makes a hundred small steps that wait for each other.
-    direct = method == "cholesky" or (method == "auto" and batches.device.type == "cuda" and fits)
+    # A GPU factorises sooner than it makes a hundred small steps that wait for each other, as long
+    # as the cube of d is small.
+    factorised = fits and (d <= _FACTORISED or not batches.kept)
+    direct = method == "cholesky" or (
+        method == "auto" and batches.device.type == "cuda" and factorised
+    )
     many = 4 * _TYPICAL * (classes + probes_for(classes)) > d or not batches.kept
     sums = accumulate(batches, gram=direct or (fits and many), seed=seed)
     if direct and ridge != "gcv":
@@ -178,9 +184,12 @@ class _View:
             rows = self._seen @ space.vectors
             sample = None if sums.sample is None else (rows, sums.sample[1].double())
             penalty = rows if sample is None else None
-        if not self._whole:
-            mass = space.project(sums.probes).square().mean(1)
-        elif sample is not None:
+        if not self._whole:  # grown from the targets' columns and the probes
+            start = space.start()
+            targets = self._cross.shape[1]
+            cross, mass = start[:, :targets], start[:, targets:].square().mean(1)
+            return Spectrum(space.values, cross, mass, sums.power, sums.count, sample, penalty)
+        if sample is not None:
             mass = sample[0].square().mean(0)
         else:
             mass = space.values if penalty is None else space.values - penalty.square().sum(0)
@@ -218,10 +227,14 @@ def _krylov(
         spectrum = view.spectrum(space)
         chosen = spectrum.best_ridge() if ridge == "gcv" else ridge
         short = math.log(max(space.residual(spectrum.solve(chosen)) / (tol * norm), 1e-9))
-        known = before.pop() if before else None
+        known = before[-1] if before else None
+        # λ falls while the space grows, so it is compared with that of a much smaller space.
+        past = [one for steps, one, _ in before if 3 * steps <= 2 * space.steps]
         before.append((space.steps, chosen, short))
         wait = max(1, space.steps // 3)
-        settled = ridge != "gcv" or (known and abs(math.log(chosen / known[1])) < _SETTLED)
+        settled = ridge != "gcv" or (
+            bool(past) and abs(math.log(chosen / past[-1])) < _SETTLED[direct]
+        )
         if settled and (direct or short <= 0):
             return 0
         if known and 0 < short < known[2]:  # residuals fall by about the same factor each step
@@ -235,7 +248,7 @@ def _krylov(
     coordinates = spectrum.solve(chosen)
     residual = space.residual(coordinates) / norm
     risk = _risk(spectrum, chosen)
-    if not direct and columns is cross and residual <= tol:
+    if not direct and columns is cross and (residual <= tol or space.complete):
         return RidgeSolution(
             space.lift(coordinates), chosen, risk, "krylov", residual, space.steps, space
         )

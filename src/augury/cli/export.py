@@ -26,7 +26,7 @@ def export(
     spec: Annotated[
         str, typer.Argument(metavar="SPEC", help="Augmentation, for example 'rotation(15)'.")
     ],
-    to: Annotated[Format, typer.Option(help="Library to write it for.")] = "torchvision",
+    to: Annotated[Format, typer.Option(help="Library to write code for.")] = "torchvision",
     image_shape: Annotated[
         str | None,
         typer.Option(
@@ -34,10 +34,11 @@ def export(
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write to a file instead of the terminal.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the code to a file instead of printing it."),
     ] = None,
 ) -> None:
-    """Write an augmentation for another library."""
+    """Write an augmentation as code for another library."""
     if out is not None:
         check_writable(out)
     shape = None if image_shape is None else _read_shape(image_shape)

@@ -22,25 +22,28 @@ def fit(
     out: Annotated[Path, typer.Option(metavar="MODEL", help="Write the model to this file.")],
     augmentation: options.Augmentation = "identity",
     n_components: Annotated[int, typer.Option(min=1, help="Number of Fourier features.")] = 4096,
-    kernel: Annotated[options.Kernel, typer.Option(help="Kernel.")] = "gaussian",
+    kernel: Annotated[options.Kernel, typer.Option(help="Kernel function.")] = "gaussian",
     gamma: Annotated[
         str | None,
         typer.Option(
-            help="The kernel's γ: alignment (default for classes), held-out (default for numbers), "
-            "median or a number."
+            help="Width γ of the kernel: a number, or how to choose it: alignment (default for "
+            "classes), held-out (default for numbers) or median."
         ),
     ] = None,
     sampling: Annotated[
-        options.Sampling, typer.Option(help="How the frequencies are drawn.")
+        options.Sampling, typer.Option(help="How the frequencies of the features are drawn.")
     ] = "iid",
     n_views: options.NViews = 6,
     objective: Annotated[
-        options.Objective, typer.Option(help="Approximation of the augmented loss.")
+        options.Objective,
+        typer.Option(help="Loss over all views of an example: exact, or an approximation of it."),
     ] = "first-order",
-    loss: Annotated[options.Loss, typer.Option(help="Loss.")] = "quadratic",
-    ridge: Annotated[str, typer.Option(help="The penalty λ: gcv or a number.")] = "gcv",
+    loss: Annotated[options.Loss, typer.Option(help="Loss of a prediction.")] = "quadratic",
+    ridge: Annotated[
+        str, typer.Option(help="Penalty λ: a number, or gcv to choose it by cross-validation.")
+    ] = "gcv",
     holdout: Annotated[
-        float, typer.Option(help="Leave out this share of the examples and test on them.")
+        float, typer.Option(help="Share of the examples to hold out and test on.")
     ] = 0.0,
     memory: options.Memory = None,
     seed: options.Seed = 0,

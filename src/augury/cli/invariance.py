@@ -26,7 +26,9 @@ def invariance(
     data: options.Data,
     augmentation: Annotated[
         list[str],
-        typer.Option("--augmentation", "-a", metavar="SPEC", help="An augmentation; repeatable."),
+        typer.Option(
+            "--augmentation", "-a", metavar="SPEC", help="Augmentation to apply; repeatable."
+        ),
     ],
     against: Annotated[
         str | None,
@@ -59,7 +61,8 @@ def invariance(
 ) -> None:
     """Measure how invariant each layer of a network is.
 
-    How far augmentations move the features of a layer, relative to how far examples lie apart.
+    A layer is invariant if its output changes little when an example is augmented, compared with
+    how much it differs between examples.
     """
     check_outputs(json, report)
     if against_weights is not None and against is None:

@@ -17,9 +17,9 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="digits, mnist5k, an .npz file, a directory with one sub-directory of images or "
-        "recordings per class, IDX files (as MNIST's), CIFAR's python batches, series of "
-        "the UCR archive (.ts, .tsv), or a CSV or Parquet table with --label.",
+        help="A directory with one sub-directory of images or recordings per class, an .npz file, "
+        "a CSV or Parquet table with --label, IDX files (as MNIST's), CIFAR's python batches, "
+        "series of the UCR archive (.ts, .tsv), or a data set that comes along: digits, mnist5k.",
     ),
 ]
 Label = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of a table to predict.")]
@@ -52,7 +52,7 @@ Rate = Annotated[
     ),
 ]
 Seconds = Annotated[
-    float | None, typer.Option(help="Length of the clips that recordings are cut into.")
+    float | None, typer.Option(help="Length in seconds of the clips that recordings are cut into.")
 ]
 SkipBad = Annotated[
     bool, typer.Option("--skip-bad", help="Skip images and recordings that cannot be read.")
@@ -83,24 +83,28 @@ Device = Annotated[
     typer.Option(help="Where to compute.", callback=_check_device),
 ]
 NViews = Annotated[
-    int, typer.Option("--n-views", min=1, help="Augmented views of each example to use.")
+    int, typer.Option("--n-views", min=1, help="Number of augmented views of each example.")
 ]
 BatchSize = Annotated[
     int | None,
     typer.Option(min=1, help="Examples per batch; does not change the result."),
 ]
 Memory = Annotated[
-    float | None, typer.Option(help="GiB to use; half of the free memory by default.")
+    float | None, typer.Option(help="Memory to use, in GiB; default: half of what is free.")
 ]
 Epochs = Annotated[
-    int | None, typer.Option(min=1, help="Epochs that are planned; 40 if not given.")
+    int | None, typer.Option(min=1, help="How many epochs you plan to train; default: 40.")
 ]
 Effort = Annotated[
     int | None,
-    typer.Option(min=0, max=10, help="Amount of work, instead of a budget; repeats exactly."),
+    typer.Option(
+        min=0,
+        max=10,
+        help="Amount of work, instead of --budget: the same effort gives the same result again.",
+    ),
 ]
 Budget = Annotated[
-    float | None, typer.Option(metavar="SECONDS", help="Time that the trial may take.")
+    float | None, typer.Option(metavar="SECONDS", help="About how long the trials may take.")
 ]
 
 # Augmentations and networks
@@ -110,10 +114,17 @@ Augmentation = Annotated[
 ]
 Candidates = Annotated[
     list[str] | None,
-    typer.Option("--augmentation", "-a", metavar="SPEC", help="A candidate; repeatable."),
+    typer.Option(
+        "--augmentation",
+        "-a",
+        metavar="SPEC",
+        help="Augmentation to judge, such as 'rotation(15)'; repeatable. Default: those that suit "
+        "the data, at several strengths.",
+    ),
 ]
 FromFile = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Read candidates from a file, one per line.")
+    Path | None,
+    typer.Option(metavar="FILE", help="Read augmentations to judge from a file, one per line."),
 ]
 NETWORK = (
     "module:function that returns the network, a TorchScript file or exported program (.pt2), or "
@@ -135,6 +146,10 @@ Pretrained = Annotated[
 Score = Literal["trial", "boosting", "ridge", "kernel-ridge", "alignment", "centred-alignment"]
 FeatureMap = Literal["patches", "patches2", "gradient", "fourier", "flatten"]
 Tune = Literal["all", "block", "head"]
+TunedPart = Annotated[
+    Tune,
+    typer.Option(help="Part of your network that is trained: all, the last block or its head."),
+]
 Kernel = Literal["gaussian", "laplacian", "matern"]
 Sampling = Literal["iid", "orthogonal", "hadamard"]
 Objective = Literal["first-order", "tangent", "second-order", "exact"]

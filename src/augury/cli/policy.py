@@ -22,18 +22,18 @@ def policy(
     epochs: options.Epochs = None,
     always: Annotated[
         list[str] | None,
-        typer.Option(metavar="SPEC", help="A part that the policy must have; repeatable."),
+        typer.Option(metavar="SPEC", help="Augmentation that the policy must contain; repeatable."),
     ] = None,
     never: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="A family, or colour, flips or geometry, that it may not have; repeatable.",
+            help="Family to leave out, or colour, flips or geometry for all of a kind; repeatable.",
         ),
     ] = None,
     rival: Annotated[
         list[str] | None,
-        typer.Option(metavar="SPEC", help="A pipeline of yours to compare with; repeatable."),
+        typer.Option(metavar="SPEC", help="Augmentation of yours to compare with; repeatable."),
     ] = None,
     network: Annotated[
         str | None,
@@ -46,20 +46,25 @@ def policy(
     weights: options.Weights = None,
     pretrained: Annotated[
         bool,
-        typer.Option("--pretrained", help="Fine-tune: start from the weights of --network."),
+        typer.Option(
+            "--pretrained", help="Plan to fine-tune: start from the weights of --network."
+        ),
     ] = False,
-    tune: Annotated[options.Tune, typer.Option(help="What of your network is trained.")] = "all",
+    tune: options.TunedPart = "all",
     budget: options.Budget = None,
     to: Annotated[
         str | None,
-        typer.Option(metavar="FORMAT", help="Print code for a library: see augury export --help."),
+        typer.Option(metavar="FORMAT", help="Print code for a library; see augury export --help."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the code here instead.")
+        Path | None, typer.Option(metavar="FILE", help="Write the code to a file instead.")
     ] = None,
     journal: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Keep finished rounds here; a stopped search goes on."),
+        typer.Option(
+            metavar="FILE",
+            help="Keep finished rounds in this file, to resume a search that was stopped.",
+        ),
     ] = None,
     max_examples: options.MaxExamples = 20_000,
     seed: options.Seed = 0,
@@ -73,8 +78,8 @@ def policy(
 ) -> None:
     """Choose an augmentation policy for training on DATA.
 
-    Tries every family, then stacks and mixtures of those that help beside TrivialAugment,
-    RandAugment and the usual recipes, and prints the choice with its expected gain.
+    Tries every family, then combinations of those that help, and compares them with
+    TrivialAugment, RandAugment and other usual recipes. Prints the best with its expected gain.
     """
     started = time.perf_counter()
     check_outputs(json, report)

@@ -46,27 +46,28 @@ def rank(
         str | None,
         typer.Option(
             metavar="MODULE:NAME",
-            help="Your own pipeline, such as a Compose of torchvision: rank it whole and without "
-            "each of its steps.",
+            help="Your own pipeline, such as a Compose of torchvision: judge it as it is, and "
+            "without each of its steps.",
         ),
     ] = None,
     score: Annotated[
         options.Score | None,
         typer.Option(
-            help="How candidates are judged. trial (the default) trains a network with each; "
-            "boosting, the default for tables, trains boosted trees; kernel-ridge is the default "
-            "with --layer; alignment is the paper's."
+            help="How augmentations are judged. trial (default): train a network with each. "
+            "boosting (default for tables): train boosted trees. The others train nothing: ridge "
+            "and kernel-ridge (default with --layer) solve a regression on fixed features, "
+            "alignment is the paper's score."
         ),
     ] = None,
     feature_map: Annotated[
-        options.FeatureMap | None, typer.Option(help="Feature map of a closed-form score.")
+        options.FeatureMap | None, typer.Option(help="Features for a score that trains nothing.")
     ] = None,
     network: Annotated[
         str | None,
         typer.Option(
             metavar="NETWORK",
             help=f"The network you will train: cnn (the default), resnet, lenet, {options.NETWORK}."
-            " The trial trains your own network with each candidate.",
+            " A network of your own is itself trained with each augmentation.",
         ),
     ] = None,
     weights: options.Weights = None,
@@ -74,14 +75,14 @@ def rank(
         bool,
         typer.Option(
             "--pretrained",
-            help="Fine-tune: start from the weights that --network comes with; those of a timm "
+            help="Plan to fine-tune: start from the weights that --network has; those of a timm "
             "model are downloaded.",
         ),
     ] = False,
-    tune: Annotated[options.Tune, typer.Option(help="What of your network is trained.")] = "all",
+    tune: options.TunedPart = "all",
     layer: Annotated[
         str | None,
-        typer.Option(help="Layer of --network as the feature map of a closed-form score."),
+        typer.Option(help="Layer of --network whose output is the features for such a score."),
     ] = None,
     epochs: options.Epochs = None,
     budget: options.Budget = None,
@@ -90,15 +91,16 @@ def rank(
         bool | None,
         typer.Option(
             "--trends/--no-trends",
-            help="Try the leaders with other epochs and fewer examples too; the default on a GPU.",
+            help="Also try the best three with more and fewer epochs and with fewer examples; "
+            "default on a GPU.",
         ),
     ] = None,
     sweep: Annotated[
         bool,
         typer.Option(
             "--sweep",
-            help="Try each family at several strengths and show how far is safe; with -a, only "
-            "the families named (as -a rotation).",
+            help="Try each family at several strengths and name the strongest that is safe; with "
+            "-a, only the families named (as -a rotation).",
         ),
     ] = False,
     n_views: options.NViews = 8,
@@ -115,7 +117,7 @@ def rank(
         Path | None,
         typer.Option(
             metavar="PATH",
-            help="Recordings of noise, mixed into sound at three levels as further candidates.",
+            help="Recordings of noise: mixing them in, at three levels, is judged too.",
         ),
     ] = None,
     seconds: options.Seconds = None,

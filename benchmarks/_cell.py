@@ -7,6 +7,7 @@ the trial showed before.
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -17,9 +18,10 @@ import numpy as np
 import torch
 from sklearn.datasets import load_digits
 
-from augury.augmentations import Augmentation
+from augury.augmentations import Augmentation, identity
 from augury.data import Dataset
 from augury.forecasting.forecast import Forecast
+from augury.forecasting.training import train_together
 from augury.forecasting.trial import Trial, run_folds
 
 Cell = dict[str, Any]
@@ -49,6 +51,34 @@ def save_digits(folder: Path, examples: int) -> Path:
     path = folder / "digits.npz"
     np.savez(path, x_train=x[:examples], y_train=y[:examples], x_test=x[600:], y_test=y[600:])
     return path
+
+
+def train_missing(
+    known: Path,
+    train: Dataset,
+    test: Dataset,
+    candidates: Sequence[Augmentation],
+    *,
+    seeds: int,
+    **options: Any,
+) -> dict[str, list[float]]:
+    """Return the accuracy in points of each candidate and seed, and of no augmentation.
+
+    Seeds that a cell in the file `known` has are not trained again.
+    """
+    specs = ["identity", *map(repr, candidates)]
+    before = json.loads(known.read_text())["accuracy"] if known.exists() else {}
+    if not set(specs) <= set(before):
+        before = {spec: [] for spec in specs}
+    missing = seeds - len(before["identity"])
+    if missing <= 0:
+        return {spec: before[spec] for spec in specs}
+    found = train_together(
+        train, test, [identity(), *candidates], seeds=missing, seed=1 if before["identity"] else 0,
+        **options,
+    )  # fmt: skip
+    points = (100 * found.accuracy).tolist()
+    return {spec: [*before[spec], *new] for spec, new in zip(specs, points, strict=True)}
 
 
 def run_trial(

@@ -9,7 +9,8 @@
 `pack` puts sets of the UCR and UEA archives (NAME/NAME_TRAIN.ts and NAME_TEST.ts in a FOLDER, as in
 the wheels of aeon and sktime) into one file. `run` trains a network with every candidate on the
 training half of each set, several seeds, tests it on the test half, and makes the forecast from the
-training half alone. `table` judges each set by constants fitted to the other sets.
+training half alone; what `--results` already holds is not trained again. `table` judges each set by
+constants fitted to the other sets.
 """
 
 from __future__ import annotations
@@ -23,18 +24,19 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from _cell import Cell, make_parser, run_trial
+from _cell import Cell, make_parser, run_trial, train_missing
 from _result import environment
 from predict import fit, judge, read, table
 from scipy.stats import spearmanr
 
 from augury._base.devices import resolve_device
 from augury._base.files import write
-from augury.augmentations import default_augmentations, identity
+from augury.augmentations import default_augmentations
 from augury.data import Dataset, as_dataset, load, load_new
-from augury.forecasting.forecast import PLANNED
-from augury.forecasting.training import train_together
-from augury.forecasting.trial import Trial
+from augury.forecasting.effort import GPU, make_trial
+from augury.forecasting.plan import TrainingPlan
+from augury.forecasting.series import BATCH, CALIBRATION
+from augury.forecasting.trial import shrink
 
 RESULTS = Path(__file__).parent / "results" / "predict_series"
 LONGEST = 512
@@ -67,8 +69,9 @@ def unpack(path: Path, name: str) -> tuple[Dataset, Dataset]:
         x, y, new, labels = (
             arrays[f"{name}/{part}"] for part in ("x_train", "y_train", "x_test", "y_test")
         )
+        groups = arrays.get(f"{name}/groups")
     x, new = shorten(x), shorten(new)
-    train = as_dataset(x, y, kind="series", name=name)
+    train = as_dataset(x, y, kind="series", name=name, groups=groups)
     assert train.preparation is not None
     test = as_dataset(new, labels, kind="series", classes=train.classes)
     return train, replace(test, x=torch.from_numpy(train.preparation.transform(new)))
@@ -98,36 +101,31 @@ def _run(name: str, options: argparse.Namespace, device: torch.device) -> Path:
     candidates = default_augmentations("series", train.shape)
     if options.candidates:
         candidates = candidates[:: max(1, len(candidates) // options.candidates)]
-    specs = [repr(a) for a in candidates]
-    started = time.perf_counter()
-    few = len(train) <= 120
-    seeds = options.seeds or (12 if few else 4)
-    truth = train_together(
-        train, test, [identity(), *candidates], architecture=options.network,
-        seeds=seeds, epochs=options.epochs, batch=16, device=device,
-    )  # fmt: skip
-    seconds = round(time.perf_counter() - started, 1)
     out = Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
-    kept: dict[str, np.ndarray] = {"right": truth.right.numpy()}
-    accuracy = dict(zip(["identity", *specs], (100 * truth.accuracy).tolist(), strict=True))
+    started = time.perf_counter()
+    accuracy = train_missing(
+        options.results / f"{name}.json", train, test, candidates, seeds=options.seeds,
+        architecture=options.network, epochs=options.epochs, batch=BATCH, device=device,
+    )  # fmt: skip
     cell: Cell = {
         "name": name, "source": name, "examples": len(train), "tests": len(test),
         "epochs": options.epochs, "network": options.network, "shape": list(train.shape),
-        "environment": environment(device), "accuracy": accuracy, "seconds": [seconds],
+        "environment": environment(device), "accuracy": accuracy,
+        "seconds": [round(time.perf_counter() - started, 1)],
     }  # fmt: skip
-    folds = options.folds or (12 if few else 4)
-    for network in options.trials.split(","):
-        trial = Trial(
-            options.epochs, len(train) * 3 // 4, folds, network, replicas=3, side=LONGEST, batch=16
-        )
-        kept |= run_trial(cell, train, candidates, trial, device)
+    plan = TrainingPlan(epochs=options.epochs, network=options.network, examples=len(train))
+    kept: dict[str, np.ndarray] = {}
+    for level in map(int, options.levels.split(",")):
+        trial = make_trial(plan, train, level)
+        data, fitted = shrink(train, candidates, trial.side)
+        kept |= run_trial(cell, data, fitted, trial, device)
         write(out / f"{name}.json", json.dumps(cell, indent=1) + "\n")
         if options.keep:
             np.savez_compressed(out / f"{name}.npz", **kept)  # type: ignore[arg-type]  # arrays all
-        verdict = {k: round(v, 2) for k, v in judge(cell, PLANNED).items()}
+        verdict = {k: round(v, 2) for k, v in judge(cell, CALIBRATION).items()}
         base = np.mean(accuracy["identity"])
-        print(f"{name} {network} {cell['seconds']} {base:.1f} % {verdict}", flush=True)
+        print(f"{name} {level} {cell['seconds']} {base:.1f} % {verdict}", flush=True)
     return out / f"{name}.json"
 
 
@@ -179,8 +177,8 @@ def quick() -> None:
         parts = {"x_train": x[:40], "y_train": y[:40], "x_test": x[40:], "y_test": y[40:]}
         np.savez(path, **{f"toy/{name}": a for name, a in parts.items()})  # type: ignore[arg-type]  # arrays all
         options = argparse.Namespace(
-            data=path, names=None, epochs=5, network="fcn", trials="small", seeds=2, folds=2,
-            device="cpu", out=folder, candidates=5, keep=False,
+            data=path, names=None, epochs=5, network="fcn", levels="3", seeds=2, device="cpu",
+            results=Path(folder), out=folder, candidates=5, keep=False,
         )  # fmt: skip
         cells = [json.loads(p.read_text()) for p in run(options)]
     assert np.isfinite(cells[0]["trial"]["expected"])
@@ -188,13 +186,12 @@ def quick() -> None:
 
 def main() -> None:
     commands = ("pack", "run", "table", "page")
-    parser = make_parser(__doc__, commands, RESULTS, epochs=100, network="fcn", seeds=None)
+    parser = make_parser(__doc__, commands, RESULTS, epochs=100, network="fcn", seeds=12)
     parser.add_argument("data", nargs="*", type=Path)
     parser.add_argument("--names", help="sets to run, with commas between them")
     parser.add_argument(
-        "--trials", default="fcn", help="networks of the trial, the last one counts"
+        "--levels", default=str(GPU), help="levels of effort of the trial, the last one counts"
     )
-    parser.add_argument("--folds", type=int)
     parser.add_argument("--candidates", type=int, help="about so many of the default ones")
     parser.add_argument("--keep", action="store_true", help="keep what each example showed")
     options = parser.parse_args()

@@ -27,23 +27,21 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from _cell import Cell, make_parser, run_trial
+from _cell import Cell, make_parser, run_trial, train_missing
 from _result import environment
 from predict import judge, read, real_gains, table
 from scipy.stats import spearmanr
 
 from augury._base.devices import resolve_device
 from augury._base.files import write
-from augury.augmentations import default_augmentations, identity, parse
+from augury.augmentations import default_augmentations
 from augury.data import Dataset, as_dataset, load
 from augury.forecasting import rank
-from augury.forecasting.forecast import PLANNED, SMALL, Calibration
-from augury.forecasting.training import train_together
-from augury.forecasting.trial import Trial
+from augury.forecasting.effort import GPU, make_trial
+from augury.forecasting.forecast import SMALL
+from augury.forecasting.plan import TrainingPlan
 
 RESULTS = Path(__file__).parent / "results" / "predict_sound"
-EXTRA = "pitch(1) speed(0.6) snr_noise(10,20) reverb(1.0) time_warp(0.8) gain(18)"
-"""Strengths beside the default candidates, to see where gains end."""
 
 
 def pack(folder: Path, out: Path) -> None:
@@ -82,46 +80,37 @@ def run(options: argparse.Namespace) -> list[Path]:
     """Train and forecast every candidate for some partings, while there is time."""
     device = resolve_device(options.device)
     begun, done = time.perf_counter(), []
-    for number, trained in enumerate(partings(6)[: options.cells]):
+    for trained in partings(6)[: options.cells]:
         if time.perf_counter() - begun > options.limit:
             break
-        done.append(_run(number, trained, options, device))
+        done.append(_run(trained, options, device))
     return done
 
 
-def _run(
-    number: int, trained: tuple[int, ...], options: argparse.Namespace, device: torch.device
-) -> Path:
+def _run(trained: tuple[int, ...], options: argparse.Namespace, device: torch.device) -> Path:
     train, test = unpack(options.data, trained)
     candidates = default_augmentations("sound", train.shape)
     if options.candidates:
         candidates = candidates[:: max(1, len(candidates) // options.candidates)]
-    else:
-        candidates += [parse(spec) for spec in EXTRA.split()]
-    specs = [repr(a) for a in candidates]
-    started = time.perf_counter()
-    truth = train_together(
-        train, test, [identity(), *candidates], architecture=options.network,
-        seeds=options.seeds, epochs=options.epochs, device=device,
-    )  # fmt: skip
-    seconds = round(time.perf_counter() - started, 1)
     name = f"spoken_digits_{''.join(map(str, trained))}"
-    accuracy = dict(zip(["identity", *specs], (100 * truth.accuracy).tolist(), strict=True))
+    started = time.perf_counter()
+    accuracy = train_missing(
+        options.results / f"{name}.json", train, test, candidates, seeds=options.seeds,
+        architecture=options.network, epochs=options.epochs, device=device,
+    )  # fmt: skip
     cell: Cell = {
         "name": name, "source": "spoken digits", "examples": len(train), "tests": len(test),
         "speakers": list(trained), "epochs": options.epochs, "network": options.network,
         "shape": list(train.shape), "environment": environment(device), "accuracy": accuracy,
-        "seconds": [seconds],
+        "seconds": [round(time.perf_counter() - started, 1)],
     }  # fmt: skip
     out = Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
-    kept: dict[str, np.ndarray] = {}
-    for network in options.trials.split(","):
-        trial = Trial(options.epochs, 2 * len(train) // 3, options.folds, network)
-        kept |= run_trial(cell, train, candidates, trial, device)
-        verdict = {k: round(v, 2) for k, v in judge(cell, calibration(cell)).items()}
-        base = np.mean(accuracy["identity"])
-        print(f"{name} {network} {cell['seconds']} {base:.1f} % {verdict}", flush=True)
+    plan = TrainingPlan(epochs=options.epochs, network=options.network, examples=len(train))
+    kept = run_trial(cell, train, candidates, make_trial(plan, train, options.level), device)
+    verdict = {k: round(v, 2) for k, v in judge(cell, SMALL).items()}
+    base = np.mean(accuracy["identity"])
+    print(f"{name} {cell['seconds']} {base:.1f} % {verdict}", flush=True)
     path = out / f"{name}.json"
     write(path, json.dumps(cell, indent=1) + "\n")
     if options.keep:
@@ -152,11 +141,6 @@ def ranked(options: argparse.Namespace) -> None:
         print(cell["name"], {name: entry[name] for name in shown}, flush=True)
 
 
-def calibration(cell: Cell) -> Calibration:
-    """Return the constants of the forecast, which were fitted to images."""
-    return PLANNED if cell["trial"]["network"] == cell["network"] else SMALL
-
-
 def quick() -> None:
     """Run a small cell of made-up speakers, in a temporary directory."""
     rng = np.random.default_rng(0)
@@ -171,10 +155,10 @@ def quick() -> None:
         np.savez(path, x=x, y=y, speaker=speaker, rate=2000)
         options = argparse.Namespace(
             data=path, cells=1, limit=60, candidates=4, seeds=1, epochs=12, network="small",
-            trials="small", folds=2, device="cpu", out=folder, keep=False,
+            level=3, device="cpu", results=Path(folder), out=folder, keep=False,
         )  # fmt: skip
         cell = json.loads(run(options)[0].read_text())
-        found = judge(cell, calibration(cell))
+        found = judge(cell, SMALL)
     assert np.isfinite(found["error"])
 
 
@@ -185,8 +169,7 @@ def main() -> None:
     parser.add_argument("--cells", type=int, default=20)
     parser.add_argument("--limit", type=float, default=110)
     parser.add_argument("--candidates", type=int)
-    parser.add_argument("--trials", default="small")
-    parser.add_argument("--folds", type=int, default=4)
+    parser.add_argument("--level", type=int, default=GPU, help="level of effort of the trial")
     parser.add_argument("--budget", type=float)
     parser.add_argument("--keep", action="store_true")
     options = parser.parse_args()
@@ -200,7 +183,7 @@ def main() -> None:
         ranked(options)
     else:
         cells = read(options.results)
-        print("\n".join(table([(cell, judge(cell, calibration(cell))) for cell in cells])))
+        print("\n".join(table([(cell, judge(cell, SMALL)) for cell in cells])))
 
 
 if __name__ == "__main__":

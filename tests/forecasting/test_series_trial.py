@@ -25,19 +25,23 @@ def waves(n: int, length: int, channels: int = 1, seed: int = 0):
     return augury.as_dataset(x, y, kind="series", name="waves")
 
 
-@pytest.mark.parametrize("n", [20, 67, 300, 4000])
-def test_small_sets_get_many_folds_of_three_quarters(n):
+@pytest.mark.parametrize(
+    ("n", "folds", "epochs"),
+    [(20, 16, 100), (36, 16, 200), (67, 16, 133), (300, 5, 129), (4000, 1, 133)],
+)
+def test_small_sets_get_many_folds_with_the_steps_of_the_plan(n, folds, epochs):
     data = waves(n, 30)
     plan = series_plan(TrainingPlan(), epochs_given=False)
     for level in (4, 7, 9):
         trial = make_trial(plan, data, level)
         assert trial.batch == 16
-        assert trial.epochs == plan.epochs == 100
         assert trial.examples <= n * 3 // 4
-        assert 1 <= trial.folds <= 12
+        assert 1 <= trial.folds <= 16
     trial = make_trial(plan, data, 9)
-    assert trial.network == "fcn"
-    assert trial.folds == (12 if n <= 200 else 9 if n == 300 else 1)
+    assert (trial.network, trial.folds, trial.epochs) == ("fcn", folds, epochs)
+    if n < 1000:
+        steps = trial.epochs * max(1, trial.examples // 16)
+        assert steps == pytest.approx(100 * (n // 16), rel=0.01)
 
 
 def test_epochs_that_are_given_are_kept():

@@ -24,9 +24,9 @@ _DEFAULTS = {
     ),
     # no sign_flip and no gain: a network does not see them in spectrograms of one level
     "sound": (
-        "shift(0.05) shift(0.2) speed(0.1) speed(0.3) pitch(2) pitch(5) "
-        "snr_noise(20,30) snr_noise(5,15) snr_noise(-5,5) snr_noise(5,15,colour=1) "
-        "snr_noise(5,15,colour=2) band_pass(0.75) band_pass(0.35) reverb(0.1) reverb(0.5) "
+        "shift(0.05) shift(0.2) speed(0.1) speed(0.3) speed(0.6) pitch(2) pitch(5) "
+        "snr_noise(20,30) snr_noise(5,15) snr_noise(5,15,colour=1) snr_noise(5,15,colour=2) "
+        "band_pass(0.75) band_pass(0.35) reverb(0.1) reverb(0.5) "
         "clipping(0.1) clipping(0.4) time_flip time_mask(0.1) time_mask(0.3) "
         "frequency_mask(0.1) frequency_mask(0.3) time_warp(0.4)"
     ),

@@ -15,6 +15,7 @@ from augury.augmentations.base import Augmentation
 from augury.data.dataset import Dataset
 from augury.forecasting.plan import TrainingPlan
 from augury.forecasting.series import series_trial
+from augury.forecasting.sound import sound_trial
 from augury.forecasting.training.grouped import ARCHITECTURES, RATES, Grouped
 from augury.forecasting.training.members import Fold, Schedule, train_members
 from augury.forecasting.training.own import OwnNetwork, OwnTrainer
@@ -90,9 +91,10 @@ def make_trial(plan: TrainingPlan, data: Dataset, level: int, own: bool = False)
     rung = LEVELS[level]
     if data.kind == "series" and not own:
         return series_trial(plan, data, rung)
-    pictures = data.kind in ("image", "sound")  # of sound, spectrograms
-    planned = rung.planned and pictures and plan.network in ARCHITECTURES
-    sides = (plan.side or 0, *front_end(data).shape[1:])
+    if data.kind == "sound" and not own:
+        return sound_trial(plan, data, rung)
+    planned = rung.planned and data.kind == "image" and plan.network in ARCHITECTURES
+    sides = (plan.side or 0, *data.shape[1:])
     large = planned and not own and max(sides) > _SMALL
     work = rung.examples * rung.folds // (_LARGER if large else 1)
     examples = max(2, min(rung.examples, work, int(len(data) * _MOST_SHARE)))
@@ -147,7 +149,9 @@ def choose_level(
         if kind not in paces and own is not None:
             paces[kind] = measure_own_pace(data, candidates, device, own)
         elif kind not in paces:
-            paces[kind] = measure_pace(data, candidates, device, *kind, batch=trial.batch)
+            paces[kind] = measure_pace(
+                data, candidates, device, *kind, batch=trial.batch, epochs=trial.epochs
+            )
         seconds = trial.passes(len(candidates)) * paces[kind] / cores
         spent = time.perf_counter() - started
         if seconds > budget * _SAFETY - spent:
@@ -176,8 +180,12 @@ def measure_pace(
     side: int = 32,
     steps: int = 12,
     batch: int = 64,
+    epochs: int = 1,
 ) -> float:
-    """Return seconds per example and network, with the mean cost of the candidates' views."""
+    """Return seconds per example and network, with the mean cost of the candidates' views.
+
+    Views that are seen in several of the `epochs` cost less in each.
+    """
     size = min(64 * 4, len(data) // 2)
     data, candidates = shrink(data.subsample(4 * size, 0), candidates, side)
     fold = make_fold(data, Trial(epochs=1, examples=size, folds=1), 0, 0)
@@ -209,7 +217,8 @@ def measure_pace(
         for candidate in candidates:
             candidate.views(x, 1, rng)
         views = (time.perf_counter() - begun) / max(1, len(candidates)) / len(x)
-        return step / min(batch, size) + views
+        made = front_end(data).views or epochs
+        return step / min(batch, size) + views * min(1.0, made / epochs)
     finally:
         torch.set_num_threads(threads)
 

@@ -37,9 +37,10 @@ TRUST = {
     ),
 }
 """How far forecasts can be relied on, by the network of the trial."""
-_MOST_FOLDS = 12
+_MOST_FOLDS = 16
 _MOST_SHARE = 3 / 4
-_LESS = 2  # times fewer examples in all folds than for images, since epochs are more
+_PLANNED_WORK, _SMALL_WORK = 0.3, 0.5
+"""Examples in all folds, as a share of those for images, since epochs are more."""
 
 
 def series_plan(plan: TrainingPlan, epochs_given: bool) -> TrainingPlan:
@@ -48,11 +49,18 @@ def series_plan(plan: TrainingPlan, epochs_given: bool) -> TrainingPlan:
 
 
 def series_trial(plan: TrainingPlan, data: Dataset, rung: Level) -> Trial:
-    """Return the trial of a level: three quarters of the data in each fold, and many folds."""
-    work = rung.examples * (rung.folds if rung.planned else 1) // _LESS
-    examples = max(2, min(work, int(len(data) * _MOST_SHARE)))
+    """Return the trial of a level: three quarters of the data in each fold, and many folds.
+
+    Epochs are as many as make the steps of the planned training: of few series, a fold has so few
+    batches in an epoch that its networks would stop half trained, and augmentation would seem to
+    cost nothing.
+    """
+    work = rung.examples * (rung.folds * _PLANNED_WORK if rung.planned else _SMALL_WORK)
+    examples = max(2, min(int(work), int(len(data) * _MOST_SHARE)))
+    planned = min(len(data), round(examples / _MOST_SHARE))
+    longer = max(1, planned // BATCH) / max(1, examples // BATCH)
     return Trial(
-        epochs=max(1, round(plan.epochs * rung.share)),
+        epochs=max(1, round(plan.epochs * rung.share * longer)),
         examples=examples,
         folds=min(_MOST_FOLDS, max(1, round(work / examples))),
         network=NETWORK if rung.planned else "small",

@@ -11,7 +11,7 @@ from torch import Tensor
 from augury._base.errors import AuguryError
 from augury.data.dataset import Dataset
 
-_PARTS = 3
+PARTS = 3
 """A third of the groups is held out: what trials may train on is two thirds of the data."""
 
 
@@ -54,7 +54,7 @@ def _held_out(data: Dataset, seed: int, number: int) -> Tensor:
     assert data.groups is not None
     groups, y = data.groups.numpy(), data.y.numpy()
     largest = len(y) if data.classes is None else int(np.bincount(y).max())
-    parts = min(_PARTS, len(np.unique(groups)), largest)
+    parts = min(PARTS, len(np.unique(groups)), largest)
     if parts < 2:
         raise AuguryError("all examples are of one group; two or more are needed to split them")
     deal = StratifiedGroupKFold if data.classes is not None else GroupKFold

@@ -30,6 +30,8 @@ class Schedule:
     batch: int = 64
     rate: float = 0.01
     decay: float = 0.005
+    views: int | None = None
+    """Views made of each example, seen in turn; None for a new one in each epoch."""
 
     def steps(self, examples: int) -> int:
         """Return the number of steps on so many examples; a last small batch is left out."""
@@ -148,7 +150,8 @@ def make_batches(
     size = len(everyone[0].train)
     batch = min(schedule.batch, size)
     used = size // batch * batch
-    at_once = max(1, min(schedule.epochs, _VIEWS // size))
+    different = min(schedule.views or schedule.epochs, schedule.epochs)
+    at_once = max(1, min(different, _VIEWS // size))
     generators = [torch.Generator().manual_seed(fold.start) for fold in everyone]
     target = torch.stack([data.y[fold.train] for fold in everyone]).to(device)
     target = target.float() if target.is_floating_point() else target
@@ -158,13 +161,14 @@ def make_batches(
     copies = torch.tensor([len(candidates)] * len(folds) + [1] * len(clean), device=device)
     pool = torch.empty(0)
     for epoch in range(schedule.epochs):
-        if folds and epoch % at_once == 0:
-            pool = _views(data, candidates, folds, epoch, at_once, device, front)
+        turn = epoch % different
+        if folds and turn % at_once == 0 and (epoch == 0 or at_once < different):
+            pool = _views(data, candidates, folds, turn, at_once, device, front)
         order = torch.stack([torch.randperm(size, generator=g) for g in generators]).to(device)
         for part in order[:, :used].split(batch, dim=1):
             members = []
             if folds:
-                x = pool[epoch % at_once][each[: len(folds)], part[: len(folds)]]
+                x = pool[turn % at_once][each[: len(folds)], part[: len(folds)]]
                 members.append(
                     _floats(x.transpose(0, 1).flatten(1, 2))
                 )  # (b, folds × candidates, …)

@@ -24,6 +24,8 @@ class AsItIs(nn.Module):
 
     work = 1
     """Numbers in memory for each value of a view, while views are made."""
+    views = None
+    """Views of each example in a trial, seen in turn; None for a new one in each epoch."""
     dtype = torch.float32
 
     def __init__(self, shape: tuple[int, ...]) -> None:
@@ -51,6 +53,7 @@ class LogMel(nn.Module):
     """
 
     work = 32
+    views = 8  # a view costs as much as a step of training; 8 rank as well as new ones do
     dtype = torch.float16
     window: Tensor
     bands: Tensor

@@ -1,0 +1,47 @@
+"""Trials of sound: how much work they do, and that views are seen in turn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import augury
+from augury.augmentations import shift, snr_noise
+from augury.forecasting.effort import make_trial
+from augury.forecasting.plan import TrainingPlan
+from augury.forecasting.training.members import Fold, Schedule, make_batches
+
+
+def tones(n: int):
+    """Return noisy tones of two pitches from six speakers."""
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % 2
+    time = np.arange(800) / 4000
+    x = np.sin(2 * np.pi * np.where(y == 0, 300, 500)[:, None] * time) + rng.normal(size=(n, 800))
+    return augury.as_dataset(x[:, None], y, rate=4000, groups=np.arange(n) // 2 % 6)
+
+
+@pytest.mark.parametrize(
+    ("n", "level", "examples", "folds"),
+    [(60, 7, 40, 6), (600, 7, 400, 3), (600, 9, 400, 6), (6000, 9, 2000, 2), (600, 3, 128, 1)],
+)
+def test_each_part_of_the_speakers_is_held_out_as_often(n, level, examples, folds):
+    trial = make_trial(TrainingPlan(), tones(n), level)
+    assert (trial.examples, trial.folds, trial.network) == (examples, folds, "small")
+    assert trial.epochs == 40
+
+
+@pytest.mark.parametrize("views", [None, 2])
+def test_views_are_seen_in_turn(views):
+    data = tones(16)
+    index = torch.arange(16)
+    schedule = Schedule(epochs=4, batch=16, views=views)
+    fold = Fold(index, index[:0], seed=0)
+    found = make_batches(
+        data, schedule, [snr_noise(0, 5), shift(0.2)], [fold], [], torch.device("cpu")
+    )
+    sums = [x.double().sum((0, 2, 3, 4)) for x, _ in found]  # an epoch each, whatever its order
+    close = [torch.allclose(sums[k], sums[k + 2], rtol=1e-6) for k in range(2)]
+    assert close == [views == 2] * 2
+    assert not torch.allclose(sums[0], sums[1], rtol=1e-6)

@@ -109,7 +109,9 @@ class TestSpace:
     def test_contradictions_and_unknown_names_are_refused(self):
         with pytest.raises(AuguryError, match="hue is both fixed and forbidden"):
             Space.of(["hue(0.1)"], ["colour"])
-        with pytest.raises(AuguryError, match="never takes a family or a group, got 'colors'"):
+        with pytest.raises(
+            AuguryError, match="never takes a family or a group of them, got 'colors'"
+        ):
             Space.of([], ["colors"])
 
 

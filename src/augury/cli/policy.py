@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from augury._base.errors import AuguryError
 from augury.cli import options
 from augury.cli.output import check_outputs, command_line, new_table, save, say
 from augury.cli.rank import describe_plan, load_planned
 from augury.cli.reading import read
 
 if TYPE_CHECKING:
+    from augury.augmentations import Augmentation
     from augury.forecasting.policy import Policy
+
+
+_VARIED = {"milder": "milder", "stronger": "stronger", "shorter": "for {} epochs"}
 
 
 def policy(
@@ -33,7 +39,10 @@ def policy(
     ] = None,
     rival: Annotated[
         list[str] | None,
-        typer.Option(metavar="SPEC", help="Augmentation of yours to compare with; repeatable."),
+        typer.Option(
+            metavar="SPEC",
+            help="Augmentation of yours to compare with, a spec or MODULE:NAME; repeatable.",
+        ),
     ] = None,
     network: Annotated[
         str | None,
@@ -92,15 +101,18 @@ def policy(
     from augury.adapters import export
     from augury.forecasting.policy import search_policy
 
+    if out is not None and to is None:
+        raise AuguryError("--out is for the code of --to; give a format too")
     if to is not None:
         export("identity", to=to)  # an unknown format must not wait for the search
+    rivals = [_own(text) for text in rival or ()]
     found = read(
         data, label=label, size=size, group=group, max_examples=max_examples, seed=seed,
         skip_bad=skip_bad,
     )  # fmt: skip
     with bar("searching") as tick:
         result = search_policy(
-            found, epochs=epochs, always=always or (), never=never or (), rivals=rival or (),
+            found, epochs=epochs, always=always or (), never=never or (), rivals=rivals,
             network=load_planned(network, found, weights, pretrained),
             pretrained=pretrained or weights is not None, tune=tune, budget=budget, started=started,
             seed=seed, device=device, max_examples=None, journal=journal, progress=tick,
@@ -119,6 +131,16 @@ def policy(
     save(result, json, report)
 
 
+def _own(text: str) -> Augmentation:
+    """Read a pipeline of the user's: a spec, or an object of a module."""
+    from augury.augmentations import parse
+    from augury.augmentations.sampled import load_object
+
+    if re.fullmatch(r"[\w.]+:\w+", text):
+        return parse(load_object(text))
+    return parse(text, imports=True)
+
+
 def show(result: Policy) -> None:
     """Print a policy beside its rivals."""
     from rich.text import Text
@@ -128,6 +150,8 @@ def show(result: Policy) -> None:
     say(describe_plan(result.plan))
     say(f"policy: {result}")
     say(result.reason)
+    if not result.path:
+        return
     columns = {"policy": "left", "points": "right", "95 % interval": "right", "": "left"}
     table = new_table(**columns)
     for row in result.rows:
@@ -138,6 +162,10 @@ def show(result: Policy) -> None:
     say(table)
     for part, points in result.contributions.items():
         say(f"  without {part}: {-points:+.1f} points", dim=True)
+    for row in result.rows:
+        if row.role in _VARIED:
+            name = _VARIED[row.role].format(row.part)
+            say(f"  {name}: {row.gain - result.chosen.gain:+.1f} points", dim=True)
     say(
         f"{result.baseline:.1f} % accuracy expected without augmentation; {result.seconds:.1f} s",
         dim=True,

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from augury._base.errors import AuguryError
-from augury._base.files import write
+from augury._base.files import check_writable, write
 from augury.forecasting.trial import HeldOut
 
 _FIELDS = ("index", "losses", "right", "replicas", "half")
@@ -35,7 +35,10 @@ class Journal:
     def open(cls, path: str | Path | None, key: dict[str, Any]) -> Journal:
         """Open a journal; raise if the file belongs to another search."""
         journal = cls(None if path is None else Path(path), key)
-        if journal.path is None or not journal.path.exists():
+        if journal.path is None:
+            return journal
+        check_writable(journal.path)
+        if not journal.path.exists():
             return journal
         try:
             with np.load(journal.path, allow_pickle=False) as found:

@@ -68,6 +68,10 @@ class Policy(Augmentation, Result):
     gallery: Gallery | None = field(
         default=None, repr=False, compare=False, metadata={"json": False}
     )
+    given: Augmentation | None = field(
+        default=None, repr=False, compare=False, metadata={"json": False}
+    )
+    """The augmentation itself, where it is a pipeline of the user's that no spec can hold."""
 
     def __repr__(self) -> str:
         return self.spec
@@ -75,7 +79,7 @@ class Policy(Augmentation, Result):
     @cached_property
     def augmentation(self) -> Augmentation:
         """The augmentation itself."""
-        return parse(self.spec)
+        return parse(self.spec) if self.given is None else self.given
 
     @property
     def chosen(self) -> PolicyRow:

@@ -40,7 +40,7 @@ from augury.forecasting.verdicts import POINTS
 _FEW = 60  # examples, below which nothing can be told
 _CLEARLY = 2.0  # standard errors of a gain: what is worse by more leaves the race
 _TIED = 0.5  # standard errors: what is worse by less cannot be told from the best
-MILD = "horizontal_flip >> translation(0.1)"
+MILD = "translation(0.1) >> scaling(0.9,1.1)"  # what changes the label of hardly any image
 
 
 @with_progress("searching")
@@ -170,6 +170,7 @@ class _Search:
     def __init__(self, rounds: Rounds, space: Space, own: Sequence[Augmentation]) -> None:
         self.rounds, self.space = rounds, space
         self.data, self.effort = rounds.data, rounds.effort
+        self.own = list(own)
         self.rivals = list(dict.fromkeys([*own, *space.rivals()]))
 
     def run(self, started: float, command: str) -> Policy:
@@ -205,6 +206,7 @@ class _Search:
             seconds=round(time.perf_counter() - started, 3),
             command=command,
             gallery=make_gallery(self.data, [chosen], self.rounds.seed),
+            given=chosen if chosen in self.own else None,
         )
 
     def _singles(self) -> tuple[list[Augmentation], list[Augmentation]]:

@@ -66,8 +66,12 @@ class Space:
         forbidden: set[str] = set()
         for name in never:
             if name not in FAMILIES and name not in GROUPS:
-                known = ", ".join([*GROUPS, *FAMILIES])
-                raise AuguryError(f"never takes a family or a group, got {name!r}; known: {known}")
+                known = ", ".join(
+                    [*GROUPS, *(n for n, f in FAMILIES.items() if "image" in f.kinds)]
+                )
+                raise AuguryError(
+                    f"never takes a family or a group of them, got {name!r}; known: {known}"
+                )
             forbidden.update(GROUPS.get(name, (name,)))
         for part in fixed:
             if clash := families_of(part) & forbidden:

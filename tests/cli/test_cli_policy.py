@@ -1,0 +1,82 @@
+"""`augury policy`: what is refused, and what is printed where nothing can be told."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from augury.cli.main import main
+from augury.forecasting.policy import effort, space
+from augury.forecasting.policy.policy import Policy
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch, capsys):
+    """Run `augury policy` on some digits, and return its status and what it printed."""
+    digits: Any = load_digits()
+
+    def run(*arguments: str, examples: int = 200) -> tuple[int, str, str]:
+        x, y = (15 * digits.images[:examples]).astype(np.uint8), digits.target[:examples]
+        np.savez(tmp_path / "digits.npz", x=x, y=y)
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", ["augury", "policy", "digits.npz", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return int(ended.value.code or 0), said.out, said.err
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--to", "nonsense"], "no format is called 'nonsense'"),
+        (["--out", "code.py"], "--out is for the code of --to; give a format too"),
+        (["--always", "hue(0.1)", "--never", "colour"], "hue is both fixed and forbidden"),
+        (["--always", "flips", "--never", "geometry"], "flips is both fixed and forbidden"),
+        (["--never", "colors"], "never takes a family or a group of them, got 'colors'"),
+        (["--always", "rotatoin(5)"], "did you mean rotation"),
+        (["--rival", "nosuch:thing"], "cannot load nosuch:thing"),
+        (["--budget", "2"], "a budget of 2 s is too short for one search; give at least"),
+        (["--budget", "0"], "budget must be a number of seconds over 0, got 0"),
+        (["--journal", "no/such/folder.npz"], "the folder no/such does not exist"),
+        (["--pretrained"], "are for a network of your own"),
+    ],
+)
+def test_bad_input_is_one_line(arguments, message, command):
+    status, _, error = command(*arguments)
+    assert status == 2
+    assert message in error
+    assert error.strip().count("\n") == 0
+
+
+def test_few_images_get_the_mild_default_and_no_figures(command):
+    status, said, _ = command("--to", "torchvision", examples=20)
+    assert status == 0
+    assert "20 images are too few to tell policies apart" in said
+    assert "v2.RandomAffine" in said
+    assert "points" not in said
+    assert "accuracy" not in said
+
+
+def test_parts_are_fixed_and_forbidden_and_a_pipeline_takes_part(command, monkeypatch, tmp_path):
+    monkeypatch.setitem(effort.EFFORTS, "cpu", effort.Effort(64, 64, 64, 64, 2, 2))
+    monkeypatch.setattr(space, "RIVALS", ("trivial_augment", "horizontal_flip"))
+    (tmp_path / "mine.py").write_text("def brighter(image):\n    return image.clamp(0.2, 1)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    status, said, _ = command(
+        "--epochs", "2", "--always", "translation(0.1)", "--never", "colour", "--never", "flips",
+        "--rival", "mine:brighter", "--json", "found.json",
+    )  # fmt: skip
+    assert status == 0
+    found = Policy.from_json((tmp_path / "found.json").read_text())
+    assert found.spec.startswith("translation(0.1)")
+    forbidden = space.GROUPS["colour"] + space.GROUPS["flips"]
+    assert not any(name in found.spec for name in forbidden)
+    assert any("brighter" in row.spec for row in found.rivals)
+    assert "the choice" in said

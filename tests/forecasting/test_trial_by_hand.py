@@ -13,7 +13,16 @@ from augury._base.errors import AuguryError
 from augury.augmentations import flips, identity, rotation
 from augury.data import as_dataset
 from augury.forecasting import trial as module
-from augury.forecasting.trial import Trial, make_fold, run_folds, shrink, stratified_order, ticks
+from augury.forecasting.trial import (
+    HeldOut,
+    Trial,
+    make_fold,
+    run_folds,
+    shrink,
+    stratified_order,
+    ticks,
+)
+from augury.statistics.precision import average_precision
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
 
@@ -116,7 +125,7 @@ class Fake:
 
     def run(self, candidates, folds, clean):
         self.asked.append((list(candidates), folds, clean))
-        classes = 2 if self.data.classes else 1
+        classes = self.data.outputs
 
         def out(fold, columns, number):
             generator = torch.Generator().manual_seed(number)
@@ -195,3 +204,49 @@ def test_a_real_target_is_judged_by_squared_errors(fake):
     torch.testing.assert_close(one.losses[:, 0], errors.double())
     assert float(one.right.abs().sum()) == 0
     assert one.replicas.tolist() == pytest.approx([float(1 - errors.mean() / y.var())], rel=1e-5)
+
+
+def test_several_labels_are_judged_by_average_precision(fake):
+    rng = np.random.default_rng(0)
+    y = (rng.random((40, 3)) < 0.5).astype(int)
+    data, trial = as_dataset(rng.normal(size=(40, 4)), y), Trial(6, examples=10, replicas=2)
+    (one,) = run_folds(data, [flips()], trial, [0], seed=7, device=CPU)
+    labels = data.y[one.index]
+    plain = [torch.randn(30, 1, 3, generator=torch.Generator().manual_seed(n + 10))[:, 0]
+             for n in (100, 200)]  # fmt: skip
+    tried = torch.randn(30, 1, 3, generator=torch.Generator().manual_seed(0))[:, 0]
+    precisions = [average_precision(out, labels) for out in plain]
+    torch.testing.assert_close(one.right[:, 0], torch.stack(precisions).mean(0).double())
+    torch.testing.assert_close(one.right[:, 1], average_precision(tried, labels).double())
+    assert one.replicas.tolist() == pytest.approx([float(p.mean()) for p in precisions])
+    cross = torch.nn.functional.binary_cross_entropy_with_logits
+    loss = cross(tried, labels.float(), reduction="none").mean(1)
+    torch.testing.assert_close(one.losses[:, 1], loss.double(), rtol=1e-5, atol=1e-6)
+
+
+def test_long_series_are_averaged_not_sampled():
+    """A spike of one sample in eight is an eighth as high in an eighth of the samples."""
+    x = np.zeros((4, 1, 64))
+    x[:, 0, 4::8] = 8.0
+    short, (same,) = shrink(as_dataset(x, np.linspace(0, 1, 4), kind="series"), [flips()], 8)
+    assert short.shape == (1, 8)
+    inner = short.x[0, 0, 2:-2]
+    assert float(inner.std()) < 0.1  # of values that spread by one
+    torch.testing.assert_close(short.x.mean(-1), torch.zeros(4, 1), atol=0.05, rtol=0)
+    assert same == flips()
+
+
+def test_series_as_long_as_that_are_kept():
+    data = as_dataset(np.random.default_rng(0).normal(size=(4, 1, 8)), np.linspace(0, 1, 4),
+                      kind="series")  # fmt: skip
+    assert shrink(data, [], 8)[0] is data
+    assert shrink(data, [], 7)[0].shape == (1, 7)
+
+
+def test_some_columns_are_chosen():
+    numbers = torch.arange(6.0).view(2, 3)
+    whole = HeldOut(torch.arange(2), numbers, -numbers, torch.ones(1), torch.zeros(1))
+    some = whole.choose(torch.tensor([0, 2]))
+    assert some.losses.tolist() == [[0.0, 2.0], [3.0, 5.0]]
+    assert some.right.tolist() == [[0.0, -2.0], [-3.0, -5.0]]
+    assert some.replicas is whole.replicas

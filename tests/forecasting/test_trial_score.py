@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from augury.augmentations import flips, identity
+from augury.augmentations import flips, identity, parse
 from augury.data import as_dataset
+from augury.forecasting import series
 from augury.forecasting.forecast import PLANNED, SMALL, Forecast
 from augury.forecasting.plan import TrainingPlan
 from augury.forecasting.scores import Setting
@@ -139,3 +140,119 @@ def test_large_images_are_shrunk_before(monkeypatch):
     assert asked["data"].shape == (1, 32, 32)
     assert asked["fitted"] == [flips()]
     assert identity() not in asked["fitted"]
+
+
+def several(monkeypatch, data, rights, **setting):
+    """Judge candidates whose networks are right in these shares; return also what was followed."""
+    followed = []
+
+    def run_folds(data, fitted, trial, numbers, **options):
+        index = torch.arange(SIZE)
+        columns = torch.stack([(index < r * SIZE).double() for r in (0.6, *rights)], 1)
+        losses = torch.full(columns.shape, 1.5, dtype=torch.float64)
+        replicas = torch.tensor([0.6, 0.6]).double()
+        return [HeldOut(index, losses, columns, replicas, torch.tensor([])) for _ in numbers]
+
+    def find_trends(*args, **options):
+        followed.append((args, options))
+        return ("followed",)
+
+    monkeypatch.setattr(module, "run_folds", run_folds)
+    monkeypatch.setattr(module, "find_trends", find_trends)
+    candidates = [parse(f"rotation({5 * k})") for k in range(1, len(rights) + 1)]
+    score = TrialScore(Setting(data, None, 8, 3, CPU, **{"effort": 4} | setting))
+    return score.judge_all(candidates), followed, score
+
+
+def test_the_three_that_lead_are_followed(monkeypatch):
+    rights = [0.5, 0.7, 0.62, 0.65]
+    found, ((args, options),), _ = several(monkeypatch, images(), rights, trends=True)
+    data, leaders, trial, folds, judged, planned = args
+    assert [repr(a) for a in leaders] == ["rotation(10)", "rotation(20)", "rotation(15)"]
+    assert options["names"] == ["rotation(10)", "rotation(20)", "rotation(15)"]
+    assert judged == [found.candidates[k] for k in (1, 3, 2)]
+    shares = [0.6, 0.7, 0.65, 0.62]
+    assert folds[0].right.mean(0).tolist() == pytest.approx(shares)
+    assert (planned, options["seed"], options["device"]) == (600, 3, CPU)
+    assert (options["calibration"], options["own"]) == (SMALL, None)
+    assert trial.examples == 256
+    assert len(data) == 600
+    assert found.trends == ("followed",)
+    found, followed, _ = several(monkeypatch, images(), rights)
+    assert (found.trends, followed) == ((), [])
+
+
+def test_only_images_are_followed(monkeypatch):
+    x = np.random.default_rng(0).normal(size=(600, 1, 30))
+    data = as_dataset(x, np.arange(600) % 10, kind="series")
+    followed = several(monkeypatch, data, [0.7], trends=True)[1]
+    assert followed == []
+
+
+def test_series_have_a_calibration_and_words_of_their_own(monkeypatch):
+    x = np.random.default_rng(0).normal(size=(600, 1, 30))
+    data = as_dataset(x, np.arange(600) % 10, kind="series")
+    found, _, score = several(monkeypatch, data, [0.7])
+    index = torch.arange(SIZE)
+    columns = torch.stack([(index < r * SIZE).double() for r in (0.6, 0.7)], 1)
+    made = HeldOut(
+        index,
+        torch.full((SIZE, 2), 1.5, dtype=torch.float64),
+        columns,
+        torch.tensor([0.6, 0.6]).double(),
+        torch.tensor([]),
+    )
+    trial = score.trial
+    forecast = Forecast(
+        [made] * trial.folds, data.y, 10, trained=trial.examples, planned=600,
+        calibration=series.CALIBRATION,
+    )  # fmt: skip
+    assert found.candidates == [forecast.judge(0)]
+    assert score.trust() == series.TRUST["small"]
+    assert several(monkeypatch, data, [0.7], effort=9)[2].trust() == series.TRUST["fcn"]
+    assert found.warnings == ()
+
+
+def test_what_is_said_of_trust(monkeypatch):
+    data = images(count=1200)
+    small, planned = (several(monkeypatch, data, [0.7], effort=k)[2] for k in (7, 8))
+    assert small.trust() == module._SMALL
+    assert planned.trust() == module._PLANNED
+    assert len({module._SMALL, module._PLANNED, module._OWN}) == 3
+
+
+def test_without_a_level_time_decides(monkeypatch):
+    asked = []
+
+    def choose(plan, data, candidates, device, budget, started, own):
+        asked.append((len(candidates), budget, started, own))
+        return 5
+
+    monkeypatch.setattr(module, "choose_level", choose)
+    score = several(monkeypatch, images(), [0.7], effort=None, budget=9.0, started=3.0)[2]
+    assert asked == [(1, 9.0, 3.0, None)]
+    assert score.effort()["level"] == 5
+    several(monkeypatch, images(), [0.7], effort=0)
+    assert len(asked) == 1
+
+
+def test_tables_are_bound_to_the_rows_of_each_fold(monkeypatch):
+    """Numbers are judged with a linear model beside the network, which must not be better."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(600, 3))
+    data = as_dataset(x, np.arange(600) % 10)
+    asked = []
+
+    def table_folds(*args, **options):
+        asked.append(args)
+        return [fold(0.6, (0.6, 0.6))]
+
+    monkeypatch.setattr(module, "run_table_folds", table_folds)
+    for linear, said in ((0.63, 2), (0.61, 1)):
+        monkeypatch.setattr(module, "linear_score", lambda data, seed, linear=linear: linear)
+        score = TrialScore(Setting(data, None, 8, 3, CPU, effort=4))
+        found = score.judge_all([flips()])
+        assert len(found.warnings) == said
+        assert "not among those that forecasts were checked on" in found.warnings[0]
+    assert len(asked) == 2
+    assert "linear model is better" not in found.warnings[-1]

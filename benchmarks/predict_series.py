@@ -33,7 +33,7 @@ from augury._base.devices import resolve_device
 from augury._base.files import write
 from augury.augmentations import default_augmentations
 from augury.data import Dataset, as_dataset, load, load_new
-from augury.forecasting.effort import GPU, make_trial
+from augury.forecasting.effort import CPU, GPU, make_trial
 from augury.forecasting.plan import TrainingPlan
 from augury.forecasting.series import BATCH, CALIBRATION
 from augury.forecasting.trial import shrink
@@ -120,6 +120,8 @@ def _run(name: str, options: argparse.Namespace, device: torch.device) -> Path:
         trial = make_trial(plan, train, level)
         data, fitted = shrink(train, candidates, trial.side)
         kept |= run_trial(cell, data, fitted, trial, device)
+        if trial.network != options.network:
+            cell["small"] = cell["trial"]
         write(out / f"{name}.json", json.dumps(cell, indent=1) + "\n")
         if options.keep:
             np.savez_compressed(out / f"{name}.npz", **kept)  # type: ignore[arg-type]  # arrays all
@@ -190,7 +192,7 @@ def main() -> None:
     parser.add_argument("data", nargs="*", type=Path)
     parser.add_argument("--names", help="sets to run, with commas between them")
     parser.add_argument(
-        "--levels", default=str(GPU), help="levels of effort of the trial, the last one counts"
+        "--levels", default=f"{CPU},{GPU}", help="levels of effort of the trial, the last one counts"
     )
     parser.add_argument("--candidates", type=int, help="about so many of the default ones")
     parser.add_argument("--keep", action="store_true", help="keep what each example showed")

@@ -20,7 +20,7 @@ from sklearn.datasets import load_digits
 
 from augury.augmentations import Augmentation, identity
 from augury.data import Dataset
-from augury.forecasting.forecast import Forecast
+from augury.forecasting.forecast import UNEQUAL, Forecast
 from augury.forecasting.training import train_together
 from augury.forecasting.trial import Trial, run_folds
 
@@ -77,8 +77,20 @@ def train_missing(
         train, test, [identity(), *candidates], seeds=missing, seed=1 if before["identity"] else 0,
         **options,
     )  # fmt: skip
-    points = (100 * found.accuracy).tolist()
+    points = (100 * score_right(found.right, test.y, train.y)).tolist()
     return {spec: [*before[spec], *new] for spec, new in zip(specs, points, strict=True)}
+
+
+def score_right(right: torch.Tensor, y: torch.Tensor, trained: torch.Tensor) -> torch.Tensor:
+    """Return the accuracy of ``(examples, ...)`` predictions, as a forecast means it.
+
+    Classes count alike where those trained on are very unequal.
+    """
+    counts = torch.bincount(trained)
+    counts = counts[counts > 0]
+    if counts.max() < UNEQUAL * counts.min():
+        return right.double().mean(0)
+    return torch.stack([right[y == c].double().mean(0) for c in y.unique()]).mean(0)
 
 
 def run_trial(

@@ -192,7 +192,9 @@ def main() -> None:
     parser.add_argument("data", nargs="*", type=Path)
     parser.add_argument("--names", help="sets to run, with commas between them")
     parser.add_argument(
-        "--levels", default=f"{CPU},{GPU}", help="levels of effort of the trial, the last one counts"
+        "--levels",
+        default=f"{CPU},{GPU}",
+        help="levels of effort of the trial, the last one counts",
     )
     parser.add_argument("--candidates", type=int, help="about so many of the default ones")
     parser.add_argument("--keep", action="store_true", help="keep what each example showed")

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from _cell import make_parser
+from _cell import make_parser, score_right
 from _result import environment
 from predict import Cell, arrays, fit, real_gains
 from scipy.special import stdtr
@@ -89,10 +89,17 @@ def halves(data: Dataset, seed: int) -> tuple[Dataset, Dataset]:
 
 
 def score_trees(train: Dataset, test: Dataset, candidate: Any, seed: int) -> float:
-    """Return the accuracy, or R², in points of trees trained with a candidate."""
+    """Return the accuracy, or R², in points of trees trained with a candidate.
+
+    Classes count alike where they are very unequal, as in a forecast.
+    """
     rows, table = torch.arange(len(train)), table_of(train)
     model = fit_trees(train, rows, candidate, table, seed, BoostingScore.copies)
-    return 100 * float(model.score(trees_take(test.x, table), test.y.numpy()))
+    taken = trees_take(test.x, table)
+    if train.classes is None:
+        return 100 * float(model.score(taken, test.y.numpy()))
+    right = torch.from_numpy(model.predict(taken)) == test.y
+    return 100 * float(score_right(right, test.y, train.y))
 
 
 def one_split(path: Path | None, name: str, split: int, seeds: int, effort: int) -> dict[str, Any]:
@@ -132,7 +139,7 @@ def networks(data: Dataset, splits: int, device: torch.device) -> dict[str, list
         found = train_together(
             train, test, tried, architecture="small", seeds=4, epochs=40, batch=16, device=device
         )
-        points = (100 * found.accuracy.mean(1)).tolist()
+        points = (100 * score_right(found.right, test.y, train.y).mean(1)).tolist()
         for candidate, value in zip(candidates, points[1:], strict=True):
             gains.setdefault(repr(candidate), []).append(value - points[0])
         gains.setdefault("plain", []).append(points[0])

@@ -47,7 +47,7 @@ def make(*folds, classes=10, trained=100, planned=100, **options):
 
 
 def test_constants_that_the_docs_name():
-    assert (module._GROUPS, module._LEAST, module._FASTEST, module._UNEQUAL) == (20, 1e-3, 0.75, 4)
+    assert (module._GROUPS, module._LEAST, module._FASTEST, module.UNEQUAL) == (20, 1e-3, 0.75, 4)
     assert Calibration(1, 1, 1) == Calibration(1, 1, 1, noise=0.02, freedom=6.0)
     assert PLANNED.floor < SMALL.floor  # the planned network itself strays less
 

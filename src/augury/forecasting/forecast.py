@@ -19,7 +19,8 @@ from augury.statistics.precision import average_precision
 _GROUPS = 20
 _LEAST = 1e-3  # share of what can be learnt that counts as having learnt something
 _FASTEST = 0.75  # exponent of a learning curve: tiny samples suggest more than larger ones keep
-_UNEQUAL = 4.0  # times as many examples as in the smallest class: then classes count alike
+UNEQUAL = 4.0
+"""Times as many examples in the largest class as in the smallest: then classes count alike."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ class Forecast:
         one = bool(classes) and not self.tagged
         counts = torch.bincount(y, minlength=classes or 0) if one else torch.ones(1)
         present = counts[counts > 0]
-        self.balanced = one and float(present.max()) >= _UNEQUAL * float(present.min())
+        self.balanced = one and float(present.max()) >= UNEQUAL * float(present.min())
         self.weights = [self._weigh(fold.index) for fold in self.folds]
         self._curve = self._fit_curve()
         self.accuracy = torch.stack(

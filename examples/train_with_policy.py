@@ -1,6 +1,8 @@
 """Train a small network on digits with a policy, in plain PyTorch, and without one.
 
     python examples/train_with_policy.py --policy 'shear(10) >> scaling(0.9,1.1)'
+    augury policy digits --epochs 40 --json policy.json
+    python examples/train_with_policy.py --policy policy.json
 
 The policy is the transform of the data loader: every image of every epoch has its own draw, which
 depends on the seed, the epoch and the image's index alone, whatever the number of workers.
@@ -10,6 +12,8 @@ from __future__ import annotations
 
 import argparse
 import time
+from pathlib import Path
+from typing import Any
 
 import torch
 from sklearn.datasets import load_digits
@@ -33,7 +37,7 @@ def network() -> nn.Module:
     )
 
 
-def train(policy: str, train_set: TensorDataset, test_set: TensorDataset, epochs: int) -> float:
+def train(policy: Any, train_set: TensorDataset, test_set: TensorDataset, epochs: int) -> float:
     """Train with a policy and return the accuracy on the test set, in %."""
     torch.manual_seed(0)
     model = network()
@@ -53,16 +57,23 @@ def train(policy: str, train_set: TensorDataset, test_set: TensorDataset, epochs
 
 def main() -> None:
     """Compare training with the policy to training without one."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--policy", default="shear(10) >> scaling(0.9,1.1)")
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument(
+        "--policy",
+        default="shear(10) >> scaling(0.9,1.1)",
+        help="a spec, or the JSON file of a search",
+    )
     parser.add_argument("--epochs", type=int, default=40)
     arguments = parser.parse_args()
-    digits = load_digits()
+    chosen = arguments.policy
+    if chosen.endswith(".json"):
+        chosen = augury.Policy.from_json(Path(chosen).read_text())
+    digits: Any = load_digits()
     images = torch.tensor(digits.images / 16, dtype=torch.float32).unsqueeze(1)
     labels = torch.tensor(digits.target)
     parts = train_test_split(images, labels, train_size=100, random_state=0, stratify=labels)
     train_set, test_set = TensorDataset(*parts[::2]), TensorDataset(*parts[1::2])
-    for policy in ("identity", arguments.policy):
+    for policy in ("identity", chosen):
         started = time.perf_counter()
         accuracy = train(policy, train_set, test_set, arguments.epochs)
         print(f"{policy}: {accuracy:.1f} % ({time.perf_counter() - started:.1f} s)")

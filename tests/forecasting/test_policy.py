@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import pickle
+import subprocess
+import sys
 import time
 from typing import Any
 
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.datasets import load_digits
+from torch.utils.data import DataLoader, TensorDataset
 
 import augury
 from augury._base.errors import AuguryError
@@ -223,6 +226,33 @@ def test_a_policy_is_an_augmentation():
     loaded = Policy.from_json(json.dumps(json.loads(found.to_json())))
     assert torch.equal(loaded.views(x, 2, rng), views)
     assert found(np.zeros((16, 16, 3), np.uint8)).shape == (16, 16, 3)
+
+
+def test_draws_from_json_are_the_same_in_another_process(tmp_path):
+    found = policy("rotation(15) >> (identity | trivial_augment(2)) >> elastic(0.05)")
+    x = torch.rand(8, 3, 16, 16, generator=torch.Generator().manual_seed(0))
+    (tmp_path / "policy.json").write_text(found.to_json())
+    np.save(tmp_path / "x.npy", x.numpy())
+    code = (
+        "import numpy as np, torch, augury; from augury._base.rng import Rng; "
+        "p = augury.Policy.from_json(open('policy.json').read()); "
+        "x = torch.from_numpy(np.load('x.npy')); "
+        "np.save('views.npy', p.views(x, 3, Rng(5, torch.arange(8))).numpy())"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    views = found.views(x, 3, Rng(5, torch.arange(8)))
+    assert np.array_equal(np.load(tmp_path / "views.npy"), views.numpy())
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_workers_of_a_loader_give_what_one_process_gives(workers):
+    images = torch.rand(10, 3, 16, 16, generator=torch.Generator().manual_seed(1))
+    data = TensorDataset(images, torch.arange(10))
+    views = augury.TransformedDataset(data, policy(), seed=3)
+    views.set_epoch(2)
+    alone = torch.cat([x for x, _ in DataLoader(views, batch_size=4)])
+    several = torch.cat([x for x, _ in DataLoader(views, batch_size=4, num_workers=workers)])
+    assert torch.equal(alone, several)
 
 
 def test_a_policy_becomes_a_page_a_table_and_a_figure():

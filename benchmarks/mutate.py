@@ -55,6 +55,7 @@ FORECASTING = {  # the tests of each module of forecasting, quick ones first
     "linear": ["linear"],
     "splits": ["splits"],
     "series": ["series_by_hand"],
+    "sound": ["sound_trial"],
     "tables": ["tables_by_hand", "boosting"],
     "trends": ["trends_by_hand"],
     "effort": ["effort", "own_network"],

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import sklearn.ensemble
 import torch
 
 from augury._base.errors import AuguryError
@@ -57,7 +58,7 @@ class Trees:
 def trees(monkeypatch):
     Trees.fitted = []
     for name in ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"):
-        monkeypatch.setattr(module, name, Trees)
+        monkeypatch.setattr(sklearn.ensemble, name, Trees)
     return Trees
 
 

@@ -144,12 +144,12 @@ def test_numbers_are_checked(made):
 
 def test_plans_name_their_network(made):
     plain = TrainingPlan()
-    assert module._planned(plain, None, False, "all") == (plain, None)
-    assert module._planned(plain, "resnet", False, "all")[0].network == "resnet"
+    assert module.planned_network(plain, None, False, "all") == (plain, None)
+    assert module.planned_network(plain, "resnet", False, "all")[0].network == "resnet"
     net = nn.Sequential(nn.Flatten(), nn.Linear(64, 2))
-    plan, own = module._planned(plain, net, True, "head")
+    plan, own = module.planned_network(plain, net, True, "head")
     assert (plan.network, plan.pretrained, plan.tune, own) == ("Sequential", True, "head", net)
-    named = module._planned(TrainingPlan(network="mine"), net, False, "all")[0]
+    named = module.planned_network(TrainingPlan(network="mine"), net, False, "all")[0]
     assert named.network == "mine"
 
 

@@ -10,7 +10,7 @@ import torch
 
 import augury
 from augury._base.errors import AuguryError
-from augury.augmentations import Chain, parse
+from augury.augmentations import Chain, Then, parse
 from augury.forecasting.forecast import PLANNED, SMALL, Forecast, Judgement
 from augury.forecasting.policy import effort, rounds, search, search_policy, space
 from augury.forecasting.policy.effort import Effort, choose_effort, stand_in_epochs
@@ -76,17 +76,19 @@ def test_rounds(made):
     found = search_policy(
         images(), epochs=7, seed=5, device="cpu", progress=lambda *now: seen.append(now)
     )
-    singles, policies, leaders, contenders = made
+    singles, policies, leaders, contenders, strengths, shorter = made
     assert singles["specs"] == ["rotation(15)", "flips", "noise(0.05)"]
     helping = [parse("rotation(15)"), parse("flips")]
     assert policies["specs"] == [*map(repr, space.build(helping, helping)), TRIVIAL, "invert"]
     milder, stronger = (repr(space.with_strength(parse("rotation(15)"), s)) for s in (-1, 1))
     assert leaders["specs"] == ["rotation(15)", "flips", milder, stronger, TRIVIAL, "invert"]
     assert contenders["specs"] == ["rotation(15)", "flips", TRIVIAL]  # and the best recipe
-    assert [one["trial"].examples for one in made] == [20, 30, 40, 50]
-    assert [one["numbers"] for one in made] == [[0], [2], [3], [4, 5]]
-    assert [one["curve"] for one in made] == [False, True, False, False]
-    assert {one["trial"].epochs for one in made} == {7}
+    assert strengths["specs"] == ["rotation(15)", milder, stronger]
+    assert shorter["specs"] == ["rotation(15)"]
+    assert [one["trial"].examples for one in made] == [20, 30, 40, 50, 30, 30]
+    assert [one["numbers"] for one in made] == [[0], [2], [3], *[[4, 5]] * 3]
+    assert [one["curve"] for one in made] == [False, True, False, False, False, False]
+    assert [one["trial"].epochs for one in made] == [7, 7, 7, 7, 7, 3]
     assert {one["trial"].folds for one in made} == {8}
     assert {one["trial"].network for one in made} == {"small"}
     assert {one["trial"].side for one in made} == {32}
@@ -97,14 +99,16 @@ def test_rounds(made):
     assert seen[0] == (20, total, "single families: rotation(15)")
     assert [done for done, *_ in seen[:4]] == [20, 40, 60, 20 * 6 + 30]  # three replicas besides
     ahead = 20 * 6 + 30 * (len(policies["specs"]) + 6) + 40 * 9
-    assert seen[-1] == (ahead + 3 * 50, total, f"contenders: {TRIVIAL}")
+    assert (ahead + 3 * 50, total, f"contenders: {TRIVIAL}") in seen
     assert [step["round"] for step in found.path] == [
-        "single families", "policies", "leaders and recipes", "contenders"
+        "single families", "policies", "leaders and recipes", "contenders",
+        "parts and strengths", "half of the epochs",
     ]  # fmt: skip
-    assert [step["folds"] for step in found.path] == [1, 1, 1, 2]
-    assert [step["policies"] for step in found.path] == [3, len(policies["specs"]), 6, 3]
-    assert [step["examples"] for step in found.path] == [20, 30, 40, 50]
-    assert {(step["network"], step["epochs"]) for step in found.path} == {("small", 7)}
+    assert [step["folds"] for step in found.path] == [1, 1, 1, 2, 2, 2]
+    assert [step["policies"] for step in found.path] == [3, len(policies["specs"]), 6, 3, 3, 1]
+    assert [step["examples"] for step in found.path] == [20, 30, 40, 50, 30, 30]
+    assert [step["epochs"] for step in found.path] == [7, 7, 7, 7, 7, 3]
+    assert {step["network"] for step in found.path} == {"small"}
     assert all(0 <= step["seconds"] < 60 for step in found.path)
     assert (found.seed, found.plan["epochs"]) == (5, 7)
     assert 0 < found.seconds < 600
@@ -120,13 +124,14 @@ def test_what_is_expected_follows_from_leaders_and_contenders(made):
     judged |= {spec: again.judge(k) for k, spec in enumerate(kept)}
     assert found.spec == "rotation(15)"
     assert found.baseline == pytest.approx(100 * again.baseline.expected)
-    assert {row.spec for row in found.rows} == set(gains)
-    for row in found.rows:
+    rows = [row for row in found.rows if row.role in ("chosen", "rival", "tried")]
+    assert {row.spec for row in rows} == set(gains)
+    for row in rows:
         one = judged[row.spec]
         assert (row.gain, row.low, row.high) == pytest.approx((one.gain, one.low, one.high))
         assert row.probability == pytest.approx(one.probability)
         assert row.rounds == 1 + (row.spec in made[1]["specs"]) + (row.spec in kept)
-    roles = {row.spec: row.role for row in found.rows}
+    roles = {row.spec: row.role for row in rows}
     assert roles["rotation(15)"] == "chosen"
     assert roles["flips"] == "tried"
     assert roles[TRIVIAL] == roles["invert"] == "rival"
@@ -147,25 +152,44 @@ def test_what_leads_within_the_noise_is_said(made, monkeypatch):
     assert found.reason.endswith("recipes, which is within the noise of the trial.")
 
 
-def test_parts_are_tried_beside_the_whole(made, monkeypatch):
+def test_parts_and_strengths_are_tried_beside_the_whole(made, monkeypatch):
     both = "rotation(15) >> flips"
     monkeypatch.setitem(GAINS, both, 0.3)
-    found = search_policy(images(), device="cpu")
+    milder, stronger = (repr(space.with_strength(parse(both), step)) for step in (-1, 1))
+    monkeypatch.setitem(GAINS, milder, 0.05)
+    found = search_policy(images(), device="cpu", epochs=8)
     assert found.spec == both
-    parts = made[4]
-    assert parts["specs"] == [both, "flips", "rotation(15)"]
-    assert parts["numbers"] == [4, 5]
+    *_, parts, shorter = made
+    assert parts["specs"] == [both, "flips", "rotation(15)", milder, stronger]
+    assert parts["numbers"] == shorter["numbers"] == [4, 5]
     assert parts["trial"].examples == 30
-    assert not parts["curve"]
-    alone = forecast([fold([0.3, 0.1, 0.16])] * 2, 30, RATE)
+    alone = forecast([fold([0.3, 0.1, 0.16, 0.05, 0.0])] * 2, 30, RATE)
     whole = alone.judge(0).gain
-    rows = {row.part: row for row in found.rows if row.role == "part"}
-    assert set(rows) == {"rotation(15)", "flips"}
-    for k, part in enumerate(("rotation(15)", "flips")):
-        row = rows[part]
-        assert row.gain == pytest.approx(found.chosen.gain - (whole - alone.judge(k + 1).gain))
-        assert row.rounds == 1
-        assert found.contributions[part] == pytest.approx(found.chosen.gain - row.gain)
+    rows = {(row.role, row.part): row for row in found.rows}
+    named = [("part", "rotation(15)"), ("part", "flips"), ("milder", ""), ("stronger", "")]
+    for k, name in enumerate(named, start=1):
+        row, one = rows[name], alone.judge(k)
+        assert row.spec == parts["specs"][k]
+        assert row.gain == pytest.approx(found.chosen.gain - (whole - one.gain))
+        assert (row.low, row.high, row.rounds) == (one.low, one.high, 1)
+    for part in ("rotation(15)", "flips"):
+        lost = found.chosen.gain - rows["part", part].gain
+        assert found.contributions[part] == pytest.approx(lost)
+    assert shorter["trial"].epochs == 4
+    one = forecast([fold([0.3])] * 2, 30, RATE).judge(0)
+    assert rows["shorter", "4"].gain == pytest.approx(one.gain)
+    assert rows["shorter", "4"].spec == both
+    once = search_policy(images(), device="cpu", epochs=1)
+    assert made[-1]["trial"].epochs == 1
+    assert once.spec == both
+
+
+def test_at_most_eight_parts_are_left_out(made, monkeypatch):
+    parts = [parse(f"noise({k / 100})") for k in range(1, 11)]
+    one = searching()
+    one.spread, one.learnt = 1.0, True
+    rows = one._variations(Then.of(*parts), 1.0)
+    assert sum(row.role == "part" for row in rows) == 8
 
 
 def test_where_nothing_helps_nothing_is_chosen(made, monkeypatch):
@@ -180,8 +204,12 @@ def test_where_nothing_helps_nothing_is_chosen(made, monkeypatch):
     fixed = search_policy(images(), device="cpu", always=["noise(0.05)"])
     assert fixed.spec == "noise(0.05)"
     assert fixed.reason.endswith("augmentation beyond the parts that are fixed.")
-    assert [r.spec for r in fixed.rows].count("noise(0.05)") == 1
-    assert made[-2]["specs"].count("noise(0.05)") == 1  # what is fixed was tried by itself
+    rows = [row for row in fixed.rows if row.role != "shorter"]
+    assert [row.spec for row in rows].count("noise(0.05)") == 1
+    tried = next(
+        one["specs"] for one in made[::-1] if TRIVIAL in one["specs"] and one["numbers"] == [3]
+    )
+    assert tried.count("noise(0.05)") == 1  # what is fixed was tried by itself
 
 
 def test_where_nothing_is_learnt_the_default_is_mild(made, monkeypatch):
@@ -197,7 +225,7 @@ def test_where_nothing_is_learnt_the_default_is_mild(made, monkeypatch):
     assert (row.gain, row.low, row.high, row.probability, row.rounds) == (0, -100, 100, 0.5, 0)
     assert found.contributions == {}
     assert len(found.path) == 4
-    fixed = search_policy(images(), device="cpu", never=["flips"], always=["invert"])
+    fixed = search_policy(images(), device="cpu", never=["scaling"], always=["invert"])
     assert fixed.spec == "invert"
 
 
@@ -262,7 +290,7 @@ def test_the_clearly_worse_leave_the_race(made, monkeypatch):
 def test_the_planned_network_is_trained_from_the_second_round_on(made, monkeypatch):
     monkeypatch.setitem(effort.EFFORTS, "cpu", replace(WORK, planned=True))
     found = search_policy(images(), device="cpu")
-    assert [one["trial"].network for one in made] == ["small", "cnn", "cnn", "cnn"]
+    assert [one["trial"].network for one in made] == ["small", *["cnn"] * 5]
     kept = [GAINS.get(spec, 0.0) for spec in made[3]["specs"]]
     again = forecast([fold(kept)] * 3, 50, RATE, PLANNED)
     assert found.chosen.gain == pytest.approx(again.judge(0).gain)
@@ -350,7 +378,7 @@ def test_sixty_images_are_enough(made, count, few):
     row = found.chosen
     assert (row.gain, row.low, row.high, row.probability, row.rounds) == (0, -100, 100, 0.5, 0)
     assert found.baseline == 0
-    other = search_policy(data, device="cpu", never=["flips"], always=["invert"])
+    other = search_policy(data, device="cpu", never=["scaling"], always=["invert"])
     assert other.spec == "invert"
     kept = search_policy(data, device="cpu", always=["invert"])
     assert kept.spec == f"invert >> {search.MILD}"

@@ -18,14 +18,13 @@ def waves(count):
 @pytest.mark.parametrize(
     ("count", "rung", "examples", "folds"),
     [
-        (4000, Level(1000, 2), 500, 1),  # a small network: the work of one fold, halved
-        (4000, Level(1000, 2, planned=True), 1000, 1),
-        (1000, Level(2000, 2, planned=True), 750, 3),  # 2000 / 750, rounded
-        (200, Level(2000, 2, planned=True), 150, 12),  # 13.3 folds, twelve at most
+        (4000, Level(1000, 2), 500, 1),  # a small network: half of the work of one fold
+        (4000, Level(1000, 2, planned=True), 600, 1),  # three tenths of that of all folds
+        (1000, Level(4000, 2, planned=True), 750, 3),  # 2400 / 750, rounded
+        (200, Level(5000, 4, planned=True), 150, 16),  # 40 folds, sixteen at most
         (40, Level(64, 1), 30, 1),
         (4, Level(64, 1), 3, 11),
-        (3, Level(64, 1), 2, 12),
-        (2, Level(64, 1), 2, 12),  # two examples at least
+        (2, Level(64, 1), 2, 16),  # two examples at least
         (4000, Level(1001, 1), 500, 1),
     ],
 )
@@ -36,12 +35,28 @@ def test_three_quarters_of_the_data_in_as_many_folds_as_the_work_fills(
     assert (trial.examples, trial.folds) == (examples, folds)
 
 
+@pytest.mark.parametrize(
+    ("count", "epochs"),
+    [
+        (40, 20),  # of 40 series 30 are tried: one batch of sixteen, where the plan has two
+        (64, 13),  # of 64 series 48: three batches, where the plan has four
+        (20, 10),  # one batch each
+    ],
+)
+def test_epochs_make_the_steps_of_the_plan(count, epochs):
+    trial = series_trial(TrainingPlan(epochs=10), waves(count), Level(640, 1))
+    planned = min(count, round(trial.examples / 0.75))
+    steps = max(1, planned // 16) / max(1, trial.examples // 16)
+    assert trial.epochs == round(10 * steps)
+    assert trial.epochs == epochs
+
+
 def test_the_rest_of_a_trial():
-    small = series_trial(TrainingPlan(epochs=10), waves(40), Level(64, 1, 0.25, 2))
+    small = series_trial(TrainingPlan(epochs=10), waves(20), Level(64, 1, 0.25, 2))
     assert (small.epochs, small.network, small.side, small.replicas) == (2, "small", 256, 2)
     assert small.batch == 16
-    assert series_trial(TrainingPlan(epochs=1), waves(40), Level(64, 1, 0.25)).epochs == 1
-    planned = series_trial(TrainingPlan(epochs=10), waves(40), Level(64, 1, planned=True))
+    assert series_trial(TrainingPlan(epochs=1), waves(20), Level(64, 1, 0.25)).epochs == 1
+    planned = series_trial(TrainingPlan(epochs=10), waves(20), Level(64, 1, planned=True))
     assert (planned.epochs, planned.network, planned.side) == (10, "fcn", 512)
     assert LONGEST == {False: 256, True: 512}
 

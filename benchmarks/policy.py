@@ -1,7 +1,7 @@
 """Is the policy that was chosen better than what people use? Train them all.
 
     python benchmarks/policy.py run DATA.npz --source NAME --epochs N [--network cnn] [--pretrained]
-        [--seeds 3] [--examples N] [--stages search train longer] [--device auto] [--out DIR]
+        [--seeds 3] [--examples N] [--few] [--stages search train longer] [--out DIR]
     python benchmarks/policy.py table
     python benchmarks/policy.py page
     python benchmarks/policy.py --quick
@@ -99,14 +99,11 @@ class Bench:
 
     def train(self, found: Found) -> None:
         """Train with the policy, without its parts, with what contended, recipes and nothing."""
-        chosen = parse(found["policy"])
-        parts = [row["part"] for row in found["rows"] if row["role"] == "part"]
-        others = [row["spec"] for row in found["rows"] if row["role"] == "tried"]
-        contended = [row["spec"] for row in found["rows"] if row["rounds"] == 3]
+        chosen, rows = parse(found["policy"]), [] if self.options.few else found["rows"]
+        contended = [r["spec"] for r in rows if r["role"] == "tried" and r["rounds"] == 3]
+        parts = [r["part"] for r in rows if r["role"] == "part"]
         everyone = {"identity": identity(), found["policy"]: chosen}
-        everyone |= {
-            spec: parse(spec) for spec in (*RIVALS, *(s for s in contended if s in others))
-        }
+        everyone |= {spec: parse(spec) for spec in (*RIVALS, *contended)}
         everyone |= {f"without {part}": without(chosen, parse(part)) for part in parts}
         accuracy, seconds = self.train_all(
             everyone.values(), self.options.epochs, self.options.seeds
@@ -272,7 +269,7 @@ def quick() -> None:
         out = Path(folder) / "out"
         options = argparse.Namespace(
             data=path, source="digits", epochs=1, network="lenet", seeds=2, examples=None,
-            device="cpu", out=out, pretrained=False, stages=STAGES[:2],
+            device="cpu", out=out, pretrained=False, stages=STAGES[:2], few=False,
         )  # fmt: skip
         Bench(options).run()
         print("\n".join(table(read(out))))
@@ -288,6 +285,7 @@ def main() -> None:
     parser.add_argument("--pretrained", action="store_true")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--examples", type=int)
+    parser.add_argument("--few", action="store_true", help="no parts, and nothing that contended")
     parser.add_argument("--stages", nargs="+", choices=STAGES, default=STAGES)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--out", default=str(RESULTS))

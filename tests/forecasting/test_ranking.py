@@ -96,15 +96,17 @@ def test_table_figure_page_and_best(ranking):
 
 def test_vectors_series_and_real_targets():
     rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 200)
-    vectors = augury.rank(rng.normal(size=(200, 5)) + y[:, None], y, score="alignment")
+    y = rng.integers(0, 2, 60)
+    quick = {"score": "alignment", "feature_map": "flatten"}
+    vectors = augury.rank(rng.normal(size=(60, 5)) + y[:, None], y, **quick)
     assert vectors.dataset["kind"] == "vector"
     assert vectors.gallery is None
-    series = rng.normal(size=(200, 1, 20)) + y[:, None, None]
-    found = augury.rank(series, y, kind="series", score="alignment")
+    series = rng.normal(size=(60, 1, 20)) + y[:, None, None]
+    found = augury.rank(series, y, kind="series", **quick)
     assert found.dataset["kind"] == "series"
     assert found.gallery.originals.shape[-2:] == (1, 20)
-    real = augury.rank(rng.normal(size=(200, 5)), rng.normal(size=200), score="alignment")
+    x, targets = rng.normal(size=(60, 5)), rng.normal(size=60)
+    real = augury.rank(x, targets, ["jitter(0.1)"], score="alignment")
     assert real.dataset["classes"] is None
     assert real.rows[0].per_class == {}
 

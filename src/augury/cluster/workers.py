@@ -102,7 +102,8 @@ class Workers:
                             tick(begun)
                     if name in ready:
                         break
-                    for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    ended = wait(running, return_when=FIRST_COMPLETED).done
+                    for future in [f for f in running if f in ended]:  # in the jobs' order
                         done = running.pop(future)
                         ready[done] = self._result(future, done)
                         journal.write(done, ready[done])

@@ -113,7 +113,7 @@ def encode(
         if task == "regression" or (
             task is None and classes is None and not _are_whole_classes(values)
         ):
-            if np.abs(values).max() > _LARGEST:
+            if float(np.abs(values).max()) > _LARGEST:
                 raise AuguryError(
                     f"targets go up to {np.abs(values).max():.0e}, which is too large to square; "
                     "bring them nearer to 1"

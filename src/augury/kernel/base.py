@@ -32,6 +32,7 @@ from augury.kernel.solvers import (
     solve_ridge,
 )
 from augury.kernel.solvers.ridge import Ridges
+from augury.kernel.streamed import Streamed
 from augury.objectives import Loss, exact, first_order, second_order
 
 OBJECTIVES = {
@@ -116,19 +117,31 @@ class KernelModel(FourierEstimator):
         room, self._gram_bytes = self._budget(like, y[0].numel())
         if like.is_cuda and x.nbytes < room / 2:
             x, room = x.to(like.device), room - x.nbytes
-        size = self._block_bytes(like) // (self._width() * self._d * like.element_size())
-
-        def make(index: Tensor) -> tuple[Orbit, Tensor | None]:
-            with tensor_cores(self.precision in _SHORT):  # as at prediction, whatever sums take
-                return self._block(x, index)
-
         return Batches(
-            make,
+            self.maker(x),
             y.to(like.device),
-            size=max(1, size),
+            size=self.block_size(),
             budget=room,
             progress=progress,
         )
+
+    def maker(
+        self, x: Tensor, first: int = 0, total: int | None = None
+    ) -> Callable[[Tensor], tuple[Orbit, Tensor | None]]:
+        """Return what makes orbits of `x`, whose examples begin with number `first` of `total`."""
+
+        def make(index: Tensor) -> tuple[Orbit, Tensor | None]:
+            with tensor_cores(self.precision in _SHORT):  # as at prediction, whatever sums take
+                return self._block(x, index, first, total or len(x))
+
+        return make
+
+    def block_size(self) -> int:
+        """Return how many examples' features are computed together."""
+        like = self._psi.weights
+        assert like is not None
+        each = self._width() * self._d * like.element_size()
+        return max(1, self._block_bytes(like) // each)
 
     def _width(self) -> int:
         """Return how many views of an example a block holds."""
@@ -137,25 +150,29 @@ class KernelModel(FourierEstimator):
         assert self._psi.weights is not None
         return len(self._psi.weights)
 
-    def _block(self, x: Tensor, index: Tensor) -> tuple[Orbit, Tensor | None]:
+    def _block(
+        self, x: Tensor, index: Tensor, first: int, total: int
+    ) -> tuple[Orbit, Tensor | None]:
         """Return what the objective needs of some examples: averaged features, or all views."""
         psi = self._psi
         assert psi.weights is not None
         examples = to_floats(x[int(index[0]) : int(index[-1]) + 1], psi.weights)
-        one = psi.weights.new_ones(1)
+        one, numbers = psi.weights.new_ones(1), index + first
         if self.objective == "first-order":
             return Orbit(psi(examples).unsqueeze(0), one), None
         if self.objective == "tangent":
-            step = min(max(1, len(x) // _TANGENTS), _RAREST)
-            mean, rows = psi.leading(examples, index, step)
+            step = min(max(1, total // _TANGENTS), _RAREST)
+            mean, rows = psi.leading(examples, numbers, step)
             return Orbit(mean.unsqueeze(0), one), rows * math.sqrt(len(mean) / len(rows))
         if psi.shared and psi.augmentation.nodes(int(self.n_views)) is not None:
             return Orbit(psi.views_of(examples), psi.weights), None
-        rng = Rng(self.seed_, index.to(examples.device))
+        rng = Rng(self.seed_, numbers.to(examples.device))
         return Orbit.of(psi.phi, psi.augmentation, examples, int(self.n_views), rng), None
 
     @torch.no_grad()
-    def _solve_quadratic(self, x: Tensor, y: Tensor, progress: Progress) -> RidgeSolution:
+    def _solve_quadratic(
+        self, x: Tensor | Streamed, y: Tensor | None, progress: Progress
+    ) -> RidgeSolution:
         found = None
         with contextlib.suppress(RoughProducts):  # tensor cores round too much for a λ so small
             found = self._solve_ridge(x, y, progress, short=self.precision in _SHORT)
@@ -171,8 +188,11 @@ class KernelModel(FourierEstimator):
         return found
 
     def _solve_ridge(
-        self, x: Tensor, y: Tensor, progress: Progress, *, short: bool
+        self, x: Tensor | Streamed, y: Tensor | None, progress: Progress, *, short: bool
     ) -> RidgeSolution:
+        if isinstance(x, Streamed):
+            return x.solve(self, short=short, progress=progress)
+        assert y is not None
         with tensor_cores(short):
             batches = self._batches(x, y, progress)
             return solve_ridge(

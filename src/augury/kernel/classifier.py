@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,9 +16,13 @@ from torch import Tensor
 
 from augury._base.devices import resolve_device
 from augury._base.errors import AuguryError
+from augury.cluster import Cluster
+from augury.data.dataset import Dataset
+from augury.data.stream import InMemory, Shards
 from augury.kernel.base import KernelModel, Progress
 from augury.kernel.inputs import one_line, read_inputs, read_target
 from augury.kernel.rules import Rule, one_of
+from augury.kernel.streamed import ROWS, check_once, streamed
 from augury.objectives import logistic, multinomial
 
 
@@ -99,20 +104,36 @@ class AugmentedKernelClassifier(ClassifierMixin, KernelModel):
     }
 
     def fit(
-        self, X: Any, y: Any, *, progress: Progress = lambda done, total: None
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        progress: Progress = lambda done, total: None,
+        cluster: Cluster = None,
+        journal: str | Path | None = None,
     ) -> AugmentedKernelClassifier:
         """Choose γ and λ, and solve for the weights.
 
         Parameters
         ----------
         X, y
-            Examples and labels.
+            Examples and labels; or as `X` alone what `augury.open_shards` returns, which is
+            streamed: memory holds the Gram matrix and a block.
         progress
             Called with (done, total) examples whose features are ready.
+        cluster
+            Where shards are summed up, for the quadratic loss: see `augury.rank`.
+        journal
+            A directory in which the sums of shards are kept, so that a fit that was stopped goes
+            on.
         """
         self.check_parameters()
         if self.loss != "quadratic" and self.objective == "tangent":
             raise AuguryError("the tangent objective is for the quadratic loss; use second-order")
+        if cluster is not None or isinstance(X, Shards):
+            check_once(self.loss)
+        if isinstance(X, Shards):
+            return self._fit_shards(X, y, progress, cluster, journal)
         x = read_inputs(self, X, self.input_shape, reset=True)
         labels = read_target(y)
         with one_line():
@@ -133,13 +154,36 @@ class AugmentedKernelClassifier(ClassifierMixin, KernelModel):
         assert like is not None
         share = one_hot.mean(0)
         centred = (one_hot - share).to(like)
-        if self.loss == "quadratic":
+        if cluster is not None:
+            data = Dataset(x, torch.from_numpy(numbers), tuple(map(str, self.classes_)))
+            table = torch.eye(len(share), dtype=torch.float64) - share.cpu()
+            with streamed(self, InMemory(data, ROWS), cluster, journal, table=table) as stream:
+                self._solve_quadratic(stream, None, progress)
+            self._bias = share.to(like)
+        elif self.loss == "quadratic":
             self._solve_quadratic(x, centred, progress)
             self._bias = share.to(like)
         elif len(self.classes_) == 2:
             self._solve_smooth(x, centred, (2 * index - 1).to(like), logistic, progress)
         else:
             self._solve_smooth(x, centred, index, multinomial, progress)
+        return self
+
+    def _fit_shards(
+        self, X: Shards, y: Any, progress: Progress, cluster: Cluster, journal: str | Path | None
+    ) -> AugmentedKernelClassifier:
+        if y is not None or X.about.classes is None:
+            raise AuguryError("shards for a classifier have classes as labels; y is not given")
+        sample = read_inputs(self, X.about.x, self.input_shape, reset=True)
+        self.classes_, place = np.unique(np.array(X.about.classes), return_inverse=True)
+        rows = torch.eye(len(place), dtype=torch.float64)[torch.from_numpy(place)]
+        share = X.y.long().bincount(minlength=len(place)).double() @ rows / len(X)
+        self._fit_features(sample, rows[X.about.y.long()])
+        like = self._psi.weights
+        assert like is not None
+        with streamed(self, X, cluster, journal, table=rows - share) as stream:
+            self._solve_quadratic(stream, None, progress)
+        self._bias = share.to(like)
         return self
 
     def _scores(self, X: Any) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,11 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from augury._base.errors import AuguryError
+from augury.cluster import Cluster
+from augury.data.stream import Shards
 from augury.kernel.base import KernelModel, Progress
 from augury.kernel.inputs import one_line, read_inputs, read_target
+from augury.kernel.streamed import streamed
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -40,10 +44,24 @@ class AugmentedKernelRegressor(RegressorMixin, KernelModel):
     gamma: float | str = "held-out"
 
     def fit(
-        self, X: Any, y: Any, *, progress: Progress = lambda done, total: None
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        progress: Progress = lambda done, total: None,
+        cluster: Cluster = None,
+        journal: str | Path | None = None,
     ) -> AugmentedKernelRegressor:
-        """Choose γ and λ, and solve for the weights; y is ``(n,)`` or ``(n, outputs)``."""
+        """Choose γ and λ, and solve for the weights; y is ``(n,)`` or ``(n, outputs)``.
+
+        As `X` alone what `augury.open_shards` returns is streamed; `cluster` and `journal` are for
+        such shards, as in `AugmentedKernelClassifier.fit`.
+        """
         self.check_parameters()
+        if isinstance(X, Shards):
+            return self._fit_shards(X, y, progress, cluster, journal)
+        if cluster is not None:
+            raise AuguryError("a cluster fits a regressor to shards; see augury.open_shards")
         x = read_inputs(self, X, self.input_shape, reset=True)
         target = read_target(y)
         with one_line():
@@ -67,6 +85,23 @@ class AugmentedKernelRegressor(RegressorMixin, KernelModel):
         self._weights = self._weights * scale.to(like)
         self._bias = mean.to(like.device)  # in float64: it may be far larger than what varies
         self.risk_ = self.risk_ * float(scale.square().mean())
+        return self
+
+    def _fit_shards(
+        self, X: Shards, y: Any, progress: Progress, cluster: Cluster, journal: str | Path | None
+    ) -> AugmentedKernelRegressor:
+        if y is not None or X.about.classes is not None:
+            raise AuguryError("shards for a regressor have numbers as labels; y is not given")
+        sample = read_inputs(self, X.about.x, self.input_shape, reset=True)
+        self._flat = True
+        mean, scale = float(X.y.mean()), max(float(X.y.std(correction=0)), 1e-30)
+        self._fit_features(sample, ((X.about.y - mean) / scale).unsqueeze(1))
+        with streamed(self, X, cluster, journal, mean=mean, scale=scale) as stream:
+            self._solve_quadratic(stream, None, progress)
+        self._weights = self._weights * scale
+        # labels of shards are centred, as those of a data set are
+        self._bias = torch.tensor([mean + X.preparation.centre], dtype=torch.float64)
+        self.risk_ = self.risk_ * scale**2
         return self
 
     def __sklearn_tags__(self) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -48,6 +49,25 @@ class Sums:
     penalty: Tensor | None
 
 
+class RawSums(NamedTuple):
+    """Sums over some of the examples, which add: what `Sums` are the means of."""
+
+    cross: Tensor
+    gram: Tensor
+    power: Tensor
+    psi: Tensor
+    y: Tensor
+    penalty: Tensor
+
+    def add_(self, other: RawSums) -> RawSums:
+        """Return the sums over both; those of this one are used up."""
+        self.cross.add_(other.cross)
+        self.gram.add_(other.gram)
+        self.power.add_(other.power)
+        rest = (torch.cat(pair) for pair in zip(self[3:], other[3:], strict=True))
+        return RawSums(*self[:3], *rest)
+
+
 def probes_for(targets: int) -> int:
     """Return how many probes go with so many targets: columns of 16 cost a processor least."""
     return _LEAST_PROBES + -(targets + _LEAST_PROBES) % _LANE
@@ -70,42 +90,62 @@ def accumulate(
     seed
         Of the probes' signs.
     """
-    total: Tensor | None = None
-    cross: Tensor | None = None
-    power, done = 0.0, 0
-    kept: list[tuple[Tensor, Tensor]] = []
-    penalty: list[Tensor] = []
-    step = -(-len(batches) // _SAMPLE)
+    raw = collect(batches, gram=gram, dtype=dtype, seed=seed)
+    return finish(raw, len(batches), batches.y.shape[1])
+
+
+def collect(
+    batches: Batches,
+    *,
+    gram: bool,
+    dtype: torch.dtype | None = None,
+    seed: int = 0,
+    start: int = 0,
+    total: int | None = None,
+    into: RawSums | None = None,
+) -> RawSums:
+    """Sum over some of the examples, which begin with number `start` of `total`."""
+    step = -(-(total or len(batches)) // _SAMPLE)
+    like = torch.empty(0, dtype=dtype or batches.dtype, device=batches.device)
+    probes = probes_for(batches.y.shape[1])
+    if into is None:
+        targets, side = batches.y.shape[1], batches.d if gram else 0
+        shapes = [(batches.d, targets + probes), (side, side), (), (0, batches.d), (0, targets)]
+        cross, matrix, power, psi, y = (like.new_zeros(shape) for shape in shapes)
+        into = RawSums(cross, matrix, power.double(), psi, y, psi)
+    kept, rows_kept, penalty = [into.psi], [into.y], [into.penalty]
     for block in batches:
-        mean = block.orbit.mean.flatten(1).to(dtype or batches.dtype)
+        mean = block.orbit.mean.flatten(1).to(like)
         targets, b = block.y.to(mean), len(mean)
-        probes = probes_for(targets.shape[1])
-        signs = _signs(seed, done, b, probes, mean.device).to(mean)
-        done += b
-        if cross is None:
-            cross = mean.new_zeros(batches.d, targets.shape[1] + probes)
-            total = mean.new_zeros(batches.d, batches.d) if gram else None
-        cross.addmm_(mean.mT, torch.cat([targets, signs], 1))
-        power += float(targets.double().square().sum())
+        signs = _signs(seed, start, b, probes, mean.device).to(mean)
+        first, start = start, start + b
+        into.cross.addmm_(mean.mT, torch.cat([targets, signs], 1))
+        into.power.add_(targets.double().square().sum())
         if block.penalty is not None:
             penalty.append(block.penalty.to(mean))
         elif batches.n > 1:
-            kept.append((mean[::step].clone(), targets[::step]))
-        if total is not None:
+            chosen = slice(-first % step, None, step)  # by number, whatever the blocks are
+            kept.append(mean[chosen].clone())
+            rows_kept.append(targets[chosen])
+        if gram:
             for rows, weights in block.rows():
-                rows = rows.to(total.dtype)
+                rows = rows.to(like.dtype)
                 scaled = rows if weights is None else rows * weights.to(rows)
-                _add_lower(total, rows, scaled)
-    assert cross is not None
-    count = len(batches)
-    if total is not None:
-        _mirror(total)
-        total /= count
-    sample = tuple(torch.cat(part) for part in zip(*kept, strict=True)) if kept else None
-    targets = batches.y.shape[1]
-    random, cross = cross[:, targets:] / math.sqrt(count), cross[:, :targets] / count
-    rows = torch.cat(penalty) / math.sqrt(count) if penalty else None
-    return Sums(cross, power / count, count, total, random, sample, rows)  # type: ignore[arg-type]  # a pair
+                _add_lower(into.gram, rows, scaled)
+    rest = (torch.cat(parts) for parts in (kept, rows_kept, penalty))
+    return RawSums(into.cross, into.gram, into.power, *rest)
+
+
+def finish(raw: RawSums, count: int, targets: int) -> Sums:
+    """Turn sums over all examples into means; the sums are used up."""
+    gram = None
+    if len(raw.gram):
+        _mirror(raw.gram)
+        gram = raw.gram.div_(count)
+    sample = (raw.psi, raw.y) if len(raw.psi) else None
+    random, cross = raw.cross[:, targets:] / math.sqrt(count), raw.cross[:, :targets] / count
+    rows = raw.penalty / math.sqrt(count) if len(raw.penalty) else None
+    return Sums(cross, float(raw.power) / count, count, gram, random, sample, rows)
 
 
 def _signs(seed: int, start: int, count: int, probes: int, device: torch.device) -> Tensor:

@@ -131,6 +131,23 @@ def solve_ridge(
     )
 
 
+def dtype_of_sums(d: int) -> torch.dtype | None:
+    """Return the type of sums that are taken apart whole; None for that of the features."""
+    return torch.float64 if d <= _SMALL else None
+
+
+def solve_sums(
+    sums: Sums, dtype: torch.dtype, *, ridge: Ridges, tol: float = 3e-4, raising: bool, seed: int
+) -> RidgeSolution:
+    """Minimise as `solve_ridge` does, from sums with E[φφᵀ] and without the examples."""
+    if len(sums.cross) <= _SMALL:
+        return _primal(sums, ridge, dtype)
+    if ridge != "gcv":
+        return _cholesky(sums, float(ridge), math.nan, raising=raising)
+    # Not by Krylov alone, whose result depends on rounding within `tol`.
+    return _krylov(sums, None, ridge, tol, direct=True, fallback=True, raising=raising, seed=seed)
+
+
 def _primal(sums: Sums, ridge: Ridges, dtype: torch.dtype) -> RidgeSolution:
     assert sums.gram is not None
     values, vectors = torch.linalg.eigh(sums.gram)
@@ -199,7 +216,7 @@ class _View:
 
 def _krylov(
     sums: Sums,
-    batches: Batches,
+    batches: Batches | None,
     ridge: Ridges,
     tol: float,
     *,
@@ -241,7 +258,8 @@ def _krylov(
             wait = min(wait, math.ceil(short * (space.steps - known[0]) / (known[2] - short)))
         return wait
 
-    product = _by_gram(gram) if gram is not None else _by_features(batches)
+    assert gram is not None or batches is not None  # one of them to multiply by
+    product = _by_features(batches) if gram is None else _by_gram(gram)  # type: ignore[arg-type]  # as asserted
     space = block_lanczos(product, torch.cat([columns, sums.probes], 1), look, most=_STEPS)
     spectrum = view.spectrum(space)
     chosen = spectrum.best_ridge() if ridge == "gcv" else ridge
@@ -253,7 +271,7 @@ def _krylov(
             space.lift(coordinates), chosen, risk, "krylov", residual, space.steps, space
         )
     if fallback or gram is not None:
-        whole = sums if gram is not None else accumulate(batches, gram=True)
+        whole = sums if batches is None or gram is not None else accumulate(batches, gram=True)
         return _cholesky(whole, chosen, risk, space, raising=raising)
     if columns is not cross:
         raise AuguryError(

@@ -26,7 +26,7 @@ import numpy as np
 import torch
 from _cell import Cell, make_parser, run_trial, train_missing
 from _result import environment
-from predict import fit, judge, read, table
+from predict import arrays, fit, judge, read, table
 from scipy.stats import spearmanr
 
 from augury._base.devices import resolve_device
@@ -34,13 +34,16 @@ from augury._base.files import write
 from augury.augmentations import default_augmentations
 from augury.data import Dataset, as_dataset, load, load_new
 from augury.forecasting.effort import CPU, GPU, make_trial
+from augury.forecasting.forecast import Calibration
 from augury.forecasting.plan import TrainingPlan
-from augury.forecasting.series import BATCH, CALIBRATION
+from augury.forecasting.series import BATCH, CALIBRATIONS
 from augury.forecasting.trial import shrink
 
 RESULTS = Path(__file__).parent / "results" / "predict_series"
 LONGEST = 512
 """Longer series are averaged down to this many values, for training and forecast alike."""
+STEADY = 0.8
+"""Rank correlation of two halves of the seeds from which a set has an order to be forecast."""
 
 
 def pack(folders: list[Path], out: Path) -> None:
@@ -125,7 +128,7 @@ def _run(name: str, options: argparse.Namespace, device: torch.device) -> Path:
         write(out / f"{name}.json", json.dumps(cell, indent=1) + "\n")
         if options.keep:
             np.savez_compressed(out / f"{name}.npz", **kept)  # type: ignore[arg-type]  # arrays all
-        verdict = {k: round(v, 2) for k, v in judge(cell, CALIBRATION).items()}
+        verdict = {k: round(v, 2) for k, v in judge(cell, CALIBRATIONS[trial.network]).items()}
         base = np.mean(accuracy["identity"])
         print(f"{name} {level} {cell['seconds']} {base:.1f} % {verdict}", flush=True)
     return out / f"{name}.json"
@@ -139,15 +142,49 @@ def repeatable(cell: Cell) -> float:
     return float(spearmanr(*halves)[0])
 
 
+def clear_signs(cell: Cell, calibration: Calibration) -> tuple[int, int]:
+    """Return how many real gains are clear, and how many of these have the sign that was forecast.
+
+    Clear are gains over half a point that exceed twice their standard error over the seeds.
+    """
+    base = np.array(cell["accuracy"]["identity"])
+    runs = np.array([cell["accuracy"][spec] for spec in cell["trial"]["shift"]])
+    variances = (values.var(-1, ddof=1) / values.shape[-1] for values in (runs, base))
+    gain, _, real = arrays(cell, calibration)
+    clear = np.abs(real) > np.maximum(0.5, 2 * np.sqrt(sum(variances)))
+    return int(clear.sum()), int((clear & (np.sign(gain) == np.sign(real))).sum())
+
+
 def differs(cell: Cell) -> bool:
     """Return whether candidates differ at all: where every test series is right, none can."""
     return bool(np.ptp([np.mean(v) for v in cell["accuracy"].values()]) > 0)
 
 
-def judged(folder: Path) -> list[tuple[Cell, dict[str, float]]]:
-    """Judge every set on which candidates differ, by constants fitted to the other such sets."""
-    cells = [cell for cell in read(folder) if differs(cell)]
-    return [(cell, judge(cell, fit([c for c in cells if c is not cell]))) for cell in cells]
+def judged(folder: Path, trial: str = "trial") -> list[tuple[Cell, dict[str, float]]]:
+    """Judge every set on which candidates differ, by constants fitted to the other such sets.
+
+    `trial` is ``"trial"`` for trials of the planned network, ``"small"`` for those of a small one
+    in its place.
+    """
+    cells = [{**cell, "trial": cell[trial]} for cell in read(folder) if cell.get(trial)]
+    cells = [cell for cell in cells if differs(cell)]
+    rows = []
+    for cell in cells:
+        constants = fit([other for other in cells if other is not cell])
+        clear, right = clear_signs(cell, constants)
+        found = judge(cell, constants)
+        rows.append((cell, {**found, "repeats": repeatable(cell), "clear": clear, "right": right}))
+    return rows
+
+
+def means(rows: list[tuple[Cell, dict[str, float]]]) -> str:
+    """Return the means over sets of what forecasts are asked for, in words."""
+    rho, regret = (np.mean([found[k] for _, found in rows]) for k in ("spearman", "regret@3"))
+    shares = [found["right"] / found["clear"] for _, found in rows if found["clear"]]
+    return (
+        f"{rho:.2f} (spearman), {np.mean(shares):.2f} (signs of clear gains) and {regret:.2f} "
+        f"points (regret@3) on {len(rows)} sets"
+    )
 
 
 def page(folder: Path) -> str:
@@ -155,13 +192,21 @@ def page(folder: Path) -> str:
     rows = judged(folder)
     said, wrong = (sum(found[k] for _, found in rows) for k in ("said", "wrong"))
     maybe, amiss = (sum(found[k] for _, found in rows) for k in ("probably said", "probably wrong"))
-    repeats = ["| set | test series | seeds | repeats |", "| --- | --- | --- | --- |"]
-    for cell, _ in rows:
+    repeats = [
+        "| set | test series | seeds | repeats | clear gains | with the right sign |",
+        "| --- |" + " --- |" * 5,
+    ]
+    for cell, found in rows:
         seeds = len(cell["accuracy"]["identity"])
-        repeats.append(f"| {cell['name']} | {cell['tests']} | {seeds} | {repeatable(cell):.2f} |")
+        repeats.append(
+            f"| {cell['name']} | {cell['tests']} | {seeds} | {found['repeats']:.2f} | "
+            f"{found['clear']} | {found['right']} |"
+        )
     words = (Path(__file__).parent / "predict_series_page.md").read_text()
     return words.format(
-        table="\n".join(table(rows)), repeats="\n".join(repeats),
+        table="\n".join(table(rows)), repeats="\n".join(repeats), means=means(rows),
+        steady=means([row for row in rows if row[1]["repeats"] >= STEADY]), least=STEADY,
+        small="\n".join(table(judged(folder, "small"))),
         said=said, right=100 * (1 - wrong / max(1, said)),
         maybe=maybe, maybe_right=100 * (1 - amiss / max(1, maybe)),
     )  # fmt: skip
@@ -209,9 +254,9 @@ def main() -> None:
     elif options.command == "page":
         write(options.out or "docs/prediction_series.md", page(options.results))
     else:
-        print("\n".join(table(judged(options.results))))
-        for cell in read(options.results):
-            print(cell["name"], f"seeds agree {repeatable(cell):.2f}")
+        for trial in ("trial", "small"):
+            rows = judged(options.results, trial)
+            print("\n".join([*table(rows), means(rows)]))
 
 
 if __name__ == "__main__":

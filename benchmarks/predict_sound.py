@@ -4,6 +4,7 @@
     python benchmarks/predict_sound.py run SOUND.npz [--cells 20] [--limit 110] [--out DIR]
     python benchmarks/predict_sound.py rank SOUND.npz [--budget 300] [--device cpu] [--out DIR]
     python benchmarks/predict_sound.py table [--results DIR]
+    python benchmarks/predict_sound.py page [--results DIR] [--out docs/prediction_sound.md]
     python benchmarks/predict_sound.py --quick
 
 `pack` puts spoken digits (DIGIT/DIGIT_SPEAKER_NUMBER.wav in a FOLDER) into one file, a second each.
@@ -12,7 +13,8 @@ it on the other three; the forecast is made from the first three alone, and hold
 A cell is one way to part the speakers; another is begun while less than the limit, in seconds, has
 passed. `rank` ranks the default candidates of each cell in DIR as `augury.rank` does, in the time
 that it takes by default or within a budget, and compares the order with what training showed.
-`table` judges each cell by the constants of the forecast, which have seen no sound.
+`table` judges each cell by the constants of the forecast, which have seen no sound; `page` writes
+the same as a page of the docs.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ import torch
 from _cell import Cell, make_parser, run_trial, train_missing
 from _result import environment
 from predict import judge, read, real_gains, table
+from predict_series import repeatable
 from scipy.stats import spearmanr
 
 from augury._base.devices import resolve_device
@@ -141,6 +144,39 @@ def ranked(options: argparse.Namespace) -> None:
         print(cell["name"], {name: entry[name] for name in shown}, flush=True)
 
 
+def page(folder: Path) -> str:
+    """Return the page of the docs."""
+    cells = read(folder)
+    rows = [(cell, judge(cell, SMALL)) for cell in cells]
+    said, wrong = (sum(found[k] for _, found in rows) for k in ("said", "wrong"))
+    maybe, amiss = (sum(found[k] for _, found in rows) for k in ("probably said", "probably wrong"))
+    lines = [
+        "| trained on speakers | plain | best | worst | seeds | repeats |",
+        "| --- |" + " --- |" * 5,
+    ]
+    for cell in cells:
+        real = real_gains(cell)
+        best, worst = max(real, key=real.__getitem__), min(real, key=real.__getitem__)
+        lines.append(
+            f"| {' '.join(map(str, cell['speakers']))} | "
+            f"{np.mean(cell['accuracy']['identity']):.1f} | `{best}` {real[best]:+.1f} | "
+            f"`{worst}` {real[worst]:+.1f} | {len(cell['accuracy']['identity'])} | "
+            f"{repeatable(cell):.2f} |"
+        )
+    mean = {
+        spec: np.mean([real_gains(cell)[spec] for cell in cells])
+        for spec in real_gains(cells[0])
+        if all(spec in cell["accuracy"] for cell in cells)
+    }
+    order = sorted(mean, key=lambda spec: -mean[spec])
+    words = (Path(__file__).parent / "predict_sound_page.md").read_text()
+    return words.format(
+        table="\n".join(table(rows)), cells="\n".join(lines),
+        gains=", ".join(f"`{spec}` {mean[spec]:+.1f}" for spec in order),
+        said=said, right=said - wrong, maybe=maybe, maybe_right=maybe - amiss,
+    )  # fmt: skip
+
+
 def quick() -> None:
     """Run a small cell of made-up speakers, in a temporary directory."""
     rng = np.random.default_rng(0)
@@ -163,8 +199,8 @@ def quick() -> None:
 
 
 def main() -> None:
-    commands = ("pack", "run", "rank", "table")
-    parser = make_parser(__doc__, commands, RESULTS, seeds=3, out=str(RESULTS))
+    commands = ("pack", "run", "rank", "table", "page")
+    parser = make_parser(__doc__, commands, RESULTS, seeds=3)
     parser.add_argument("data", nargs="?", type=Path)
     parser.add_argument("--cells", type=int, default=20)
     parser.add_argument("--limit", type=float, default=110)
@@ -173,6 +209,8 @@ def main() -> None:
     parser.add_argument("--budget", type=float)
     parser.add_argument("--keep", action="store_true")
     options = parser.parse_args()
+    if options.command in ("run", "rank"):
+        options.out = options.out or str(RESULTS)
     if options.quick:
         quick()
     elif options.command == "pack":
@@ -181,6 +219,8 @@ def main() -> None:
         run(options)
     elif options.command == "rank":
         ranked(options)
+    elif options.command == "page":
+        write(options.out or "docs/prediction_sound.md", page(options.results))
     else:
         cells = read(options.results)
         print("\n".join(table([(cell, judge(cell, SMALL)) for cell in cells])))

@@ -205,7 +205,7 @@ def test_series_have_a_calibration_and_words_of_their_own(monkeypatch):
     trial = score.trial
     forecast = Forecast(
         [made] * trial.folds, data.y, 10, trained=trial.examples, planned=600,
-        calibration=series.CALIBRATION,
+        calibration=series.CALIBRATIONS["small"],
     )  # fmt: skip
     assert found.candidates == [forecast.judge(0)]
     assert score.trust() == series.TRUST["small"]

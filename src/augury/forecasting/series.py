@@ -20,8 +20,11 @@ BATCH = 16
 """As networks for series are usually trained (Wang et al., 2017)."""
 LONGEST = {False: 256, True: 512}
 """Longer series are averaged down in a trial, less so where the planned network is trained."""
-CALIBRATION = Calibration(slope=1.28, floor=0.005, share=0.53)
-"""How far planned trainings stray from trials: ``docs/prediction_series.md``."""
+CALIBRATIONS = {
+    "fcn": Calibration(slope=1.28, floor=0.005, share=0.53),
+    "small": Calibration(slope=1.28, floor=0.005, share=0.53),
+}
+"""How far planned trainings stray from trials of each network: ``docs/prediction_series.md``."""
 _COMPARED = "Forecasts were compared with real training on nine sets of series"
 TRUST = {
     "fcn": (

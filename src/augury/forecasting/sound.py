@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from augury.data.dataset import Dataset
+from augury.forecasting.forecast import SMALL
 from augury.forecasting.plan import TrainingPlan
 from augury.forecasting.splits import PARTS
 from augury.forecasting.trial import Trial
@@ -14,6 +15,15 @@ if TYPE_CHECKING:
 
 NETWORK = "small"
 """It ranked candidates as well as the planned network did, at a third of the time."""
+CALIBRATIONS = {NETWORK: SMALL}
+"""How far planned trainings stray from trials: ``docs/prediction_sound.md``."""
+TRUST = {
+    NETWORK: (
+        "Forecasts were compared with real training on spoken digits, tested on speakers that were "
+        "not trained on: they ranked the candidates with a correlation of 0.84 to 0.93."
+    )
+}
+"""How far forecasts can be relied on."""
 _MOST_FOLDS = 2 * PARTS
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from types import ModuleType
 from typing import Any
 
 import torch
 
 from augury.augmentations.base import Augmentation
-from augury.forecasting import series
+from augury.forecasting import series, sound
 from augury.forecasting.effort import DECIDES, MEASURED, choose_level, make_trial
 from augury.forecasting.forecast import PLANNED, SMALL, Forecast, Judgement
 from augury.forecasting.linear import linear_score
@@ -37,6 +38,8 @@ _OWN = (
     "Fine-tuning was forecast on two sources of images only: the correlation with real training "
     "was 0.57 and 0.82, and 87 % of the signs were right."
 )
+_KINDS = {"series": series, "sound": sound}
+"""Where the constants and the sentences on trust of other kinds of data are."""
 
 
 class TrialScore(Score):
@@ -72,8 +75,8 @@ class TrialScore(Score):
         classes = None if data.task == "regression" else data.outputs
         planned = setting.plan.examples or data.total
         calibration = SMALL if trial.network == "small" else PLANNED
-        if self._is_series:
-            calibration = series.CALIBRATION
+        if self._kind is not None:
+            calibration = self._kind.CALIBRATIONS[trial.network]
         forecast = Forecast(
             folds, data.y, classes, trained=trial.examples, planned=planned, calibration=calibration
         )
@@ -113,18 +116,20 @@ class TrialScore(Score):
         return {"level": self.level, **asdict(self.trial)}
 
     @property
-    def _is_series(self) -> bool:
-        """Whether these are labelled series, and the networks those that were measured."""
-        data = self.setting.data
-        return data.kind == "series" and data.classes is not None and self.setting.own is None
+    def _kind(self) -> ModuleType | None:
+        """What was measured on labelled data of this kind; None for images and other data."""
+        setting = self.setting
+        if setting.data.classes is None or setting.own is not None:
+            return None
+        return _KINDS.get(setting.data.kind)
 
     def trust(self) -> str:
-        if self._is_series:
-            return series.TRUST[self.trial.network]
+        if self._kind is not None:
+            return self._kind.TRUST[self.trial.network]
         if self.setting.data.kind != "image" or self.setting.data.classes is None:
             return (
-                "How far this forecast can be trusted was measured on labelled images and series "
-                "only, and this is other data: try the leaders before you rely on them."
+                "How far this forecast can be trusted was measured on images, series and sound "
+                "with classes only, and this is other data: try the leaders before relying on them."
             )
         if self.setting.own is not None and self.setting.plan.pretrained:
             return _OWN
@@ -137,7 +142,7 @@ class TrialScore(Score):
         if setting.own and (unlike := setting.own.warning(setting.data, setting.device)):
             found.append(unlike)
         measured = setting.data.kind == "image" and setting.data.classes is not None
-        if not (measured or self._is_series):
+        if not measured and self._kind is None:
             found.append("this kind of data was not among those that forecasts were checked on")
         if self.level < DECIDES:
             found.append(

@@ -119,8 +119,7 @@ def test_cholesky_with_gcv_solves_for_the_penalty_that_the_space_chose(monkeypat
     np.testing.assert_allclose(found.weights.numpy(), expected, atol=1e-7)
 
 
-@pytest.mark.parametrize("method", ["cholesky", "krylov"])
-def test_the_penalty_is_that_of_all_eigenvalues_though_they_fall_slowly(monkeypatch, method):
+def test_the_penalty_is_that_of_all_eigenvalues_though_they_fall_slowly(monkeypatch):
     rng = np.random.default_rng(0)
     scale = 1 + np.arange(500)
     base = rng.normal(size=(1, 600, 500)) / scale
@@ -130,7 +129,7 @@ def test_the_penalty_is_that_of_all_eigenvalues_though_they_fall_slowly(monkeypa
     true = solve_ridge(held).ridge
     monkeypatch.setattr("augury.kernel.solvers.ridge._SMALL", 1)
     # λ falls while the space grows; one that was taken too early is larger by many steps
-    assert abs(np.log(solve_ridge(held, method=method).ridge / true)) < 0.3
+    assert abs(np.log(solve_ridge(held, method="cholesky").ridge / true)) < 0.3
 
 
 def test_a_space_that_is_all_there_is_needs_no_factorisation(monkeypatch):

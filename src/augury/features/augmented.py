@@ -160,7 +160,7 @@ class AugmentedFourier(FeatureMap):
         return out
 
     def _phases(self, x: Tensor) -> Iterator[Tensor]:
-        """Return the phases of each view: n times ``(b, d/2)``."""
+        """Return the phases of each view: n times ``(b, d/2)``, each in place of the one before."""
         if self._maps is None:
             raise AuguryError("these augmented features have no nodes yet: call fit first")
         if self.nodes is None:
@@ -170,19 +170,20 @@ class AugmentedFourier(FeatureMap):
                 yield self.phi.phases(view.squeeze(0))
             return
         flat, offsets = x.flatten(1), self.phi.offsets
+        phase = None
         for node in self.nodes:
-            phase = products(flat, node, short=self.phi.short)
+            phase = products(flat, node, short=self.phi.short, out=phase)
             yield phase if offsets is None else phase + offsets
 
+    @torch.no_grad()
     def forward(self, x: Tensor) -> Tensor:
         if self.weights is None:
             raise AuguryError("these augmented features have no nodes yet: call fit first")
         weights, size = self.weights.tolist(), self._together(x)
-        if len(x) <= size:
-            return waves(self._phases(x), weights, self.d)
-        out = x.new_empty(len(x), self.d)
+        kind = torch.promote_types(x.dtype, torch.float32)
+        out = x.new_empty(len(x), self.d, dtype=kind)
         for part, rows in zip(x.split(size), out.split(size), strict=True):
-            rows.copy_(waves(self._phases(part), weights, self.d))
+            waves(self._phases(part), weights, self.d, out=rows)
         return out
 
     def _together(self, x: Tensor) -> int:

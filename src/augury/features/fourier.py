@@ -172,31 +172,52 @@ def _numbers(name: str, value: float | Sequence[float]) -> Tensor:
         ) from None
 
 
-def products(x: Tensor, frequencies: Tensor, *, short: bool) -> Tensor:
+def products(x: Tensor, frequencies: Tensor, *, short: bool, out: Tensor | None = None) -> Tensor:
     """Return xΩᵀ; in 8 bits, bfloat16, where that is enough, at twice the speed or more.
 
     Frequencies that are rounded are frequencies as good as those that were drawn, and a rounded
-    input or phase is off by less than 1 in 256.
+    input or phase is off by less than 1 in 256. Written to `out` where that is given.
     """
     if not short:
-        return x @ frequencies.mT
-    return x.bfloat16() @ frequencies.mT.bfloat16()
+        return torch.mm(x, frequencies.mT, out=out)
+    return torch.mm(x.bfloat16(), frequencies.mT.bfloat16(), out=out)
 
 
-def waves(phases: Iterable[Tensor], weights: Sequence[float], d: int) -> Tensor:
+def waves(
+    phases: Iterable[Tensor], weights: Sequence[float], d: int, out: Tensor | None = None
+) -> Tensor:
     """Return √(2/d) Σ_j w_j [cos θ_j, sin θ_j] of phases ``(b, d/2)``; the phases are used up.
 
-    Of phases in bfloat16 it takes waves in bfloat16, which is sooner, and sums in float32.
+    Waves and sums are in float32 at least, whatever the phases are in. They are written to `out`
+    where that is given. Memory is taken once and not for each view: to be given new pages by the
+    system takes longer than a cosine.
     """
-    return waves_and_contrasts(phases, weights, d, None)[0]
+    half, unit = d // 2, math.sqrt(2 / d)
+    work: tuple[Tensor, Tensor] | None = None
+    for phase, weight in zip(phases, weights, strict=True):
+        kind = torch.promote_types(phase.dtype, torch.float32)
+        if out is None:
+            out = phase.new_empty(len(phase), d, dtype=kind)
+        first = work is None
+        if work is None:
+            work = (torch.empty_like(phase, dtype=kind), torch.empty_like(phase, dtype=kind))
+        angle = phase if phase.dtype == kind else work[0].copy_(phase)
+        cos = torch.cos(angle, out=work[1])
+        _add(out[:, :half], cos, unit * weight, first)
+        _add(out[:, half:], angle.sin_(), unit * weight, first)
+    assert out is not None
+    return out
+
+
+def _add(total: Tensor, part: Tensor, share: float, first: bool) -> None:
+    if first:
+        torch.mul(part, share, out=total)
+    else:
+        total.add_(part, alpha=share)
 
 
 def waves_and_contrasts(
-    phases: Iterable[Tensor],
-    weights: Sequence[float],
-    d: int,
-    contrasts: Tensor | None,
-    step: int = 1,
+    phases: Iterable[Tensor], weights: Sequence[float], d: int, contrasts: Tensor, step: int
 ) -> tuple[Tensor, Tensor]:
     """Return the average and, for some examples, another combination Σ_j a_j φ_j of the views.
 
@@ -209,22 +230,13 @@ def waves_and_contrasts(
     d
         The number of features.
     contrasts, step
-        a, ``(n, c)``: one for every step-th example, from the first; None for none.
+        a, ``(n, c)``: one for every step-th example, from the first.
     """
-    half, unit = d // 2, math.sqrt(2 / d)
     mean = contrast = torch.empty(0)
     for j, (phase, weight) in enumerate(zip(phases, weights, strict=True)):
-        kind = torch.promote_types(phase.dtype, torch.float32)
+        view = waves([phase], [1.0], d)
         if j == 0:
-            mean = phase.new_zeros(len(phase), d, dtype=kind)
-            some = 0 if contrasts is None else contrasts.shape[1]
-            contrast = phase.new_zeros(some, d, dtype=kind)
-        cos = phase.cos().to(kind)
-        sin = phase.sin_().to(kind)
-        mean[:, :half].add_(cos, alpha=unit * weight)
-        mean[:, half:].add_(sin, alpha=unit * weight)
-        if contrasts is not None:
-            share = unit * contrasts[j].unsqueeze(1)
-            contrast[:, :half].addcmul_(cos[::step], share)
-            contrast[:, half:].addcmul_(sin[::step], share)
+            mean, contrast = torch.zeros_like(view), torch.zeros_like(view[::step])
+        mean.add_(view, alpha=weight)
+        contrast.addcmul_(view[::step], contrasts[j].unsqueeze(1))
     return mean, contrast

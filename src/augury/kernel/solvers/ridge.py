@@ -21,7 +21,8 @@ from augury.kernel.solvers.spectrum import Spectrum
 _SMALL = 768  # a matrix of this side is taken apart whole
 _WIDE = 32  # more targets than these choose λ by random combinations of them
 _STEPS, _TYPICAL = 80, 30
-_SETTLED = {True: 0.3, False: 0.7}  # of log λ, while the space grew by half; if only λ is wanted
+_SETTLED = 0.7  # of log λ, between two looks
+_CHOSEN = 0.3  # of log λ, while the space grew by half: where a look is cheap beside what follows
 _FACTORISED = 16_384  # features, up to which a GPU factorises sooner than it multiplies
 _CACHE = 2**22  # bytes
 
@@ -245,13 +246,12 @@ def _krylov(
         chosen = spectrum.best_ridge() if ridge == "gcv" else ridge
         short = math.log(max(space.residual(spectrum.solve(chosen)) / (tol * norm), 1e-9))
         known = before[-1] if before else None
-        # λ falls while the space grows, so it is compared with that of a much smaller space.
+        # λ falls while the space grows, so that a look just before says little.
         past = [one for steps, one, _ in before if 3 * steps <= 2 * space.steps]
         before.append((space.steps, chosen, short))
         wait = max(1, space.steps // 3)
-        settled = ridge != "gcv" or (
-            bool(past) and abs(math.log(chosen / past[-1])) < _SETTLED[direct]
-        )
+        against, limit = (past[-1:], _CHOSEN) if direct else ([known[1]] if known else [], _SETTLED)
+        settled = ridge != "gcv" or any(abs(math.log(chosen / one)) < limit for one in against)
         if settled and (direct or short <= 0):
             return 0
         if known and 0 < short < known[2]:  # residuals fall by about the same factor each step

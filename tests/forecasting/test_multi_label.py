@@ -66,6 +66,7 @@ def test_tables_with_several_labels_are_ranked(run, tmp_path):
     x, y = tagged(60)
     found = augury.rank(x[:, 0, ::6], y, ["column_noise(0.1)"], effort=0)
     assert found.score == "boosting"
+    assert any("several labels were not among" in warning for warning in found.warnings)
     assert 50 < found.baseline.score <= 100
     np.savez(tmp_path / "a.npz", x=x[:, 0, ::6], y=y)
     code, out, _ = run("rank", "a.npz", "-a", "column_noise(0.1)", "--effort", "0")
@@ -77,3 +78,17 @@ def test_a_closed_form_ranks_several_labels():
     x, y = tagged(60)
     found = augury.rank(x, y, ["jitter(0.1)"], kind="series", score="ridge")
     assert np.isfinite(found.rows[0].gain)
+
+
+@pytest.mark.parametrize("several", [True, False])
+def test_sound_with_several_labels_or_a_number_is_ranked(several):
+    rng = np.random.default_rng(0)
+    y = (rng.random((40, 3)) < 0.5).astype(int)
+    time = np.arange(1000) / 4000
+    tones = np.stack([np.sin(2 * np.pi * hertz * time) for hertz in (200, 600, 1500)])
+    x = (y @ tones + 0.3 * rng.normal(size=(40, 1000)))[:, None]
+    target = y if several else y @ [1.0, 2.5, -1.0] + 0.01 * rng.normal(size=40)
+    found = augury.rank(x, target, ["shift(0.1)", "gain(6)"], rate=4000, effort=0, epochs=4)
+    assert found.dataset["task"] == ("multi-label" if several else "regression")
+    assert all(row.low <= row.gain <= row.high for row in found.rows)
+    assert any("not among those" in warning for warning in found.warnings)

@@ -75,6 +75,10 @@ class BoostingScore(Score):
                 "boosting without augmentation learnt nothing beyond the most frequent class, so "
                 "nothing follows about augmentations"
             )
+        if data.tags is not None:
+            warnings.append(
+                "tables with several labels were not among those that forecasts were checked on"
+            )
         own = Judgement(value, 0.0, value - half, value + half, 0.5)
         return Judged(own, judgements, POINTS, tuple(warnings), decides=not warnings)
 

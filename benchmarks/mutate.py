@@ -61,7 +61,7 @@ FORECASTING = {  # the tests of each module of forecasting, quick ones first
     "effort": ["effort", "own_network"],
     "forecast": ["forecast_by_hand", "forecast", "multi_label"],
     "trial": ["trial_by_hand", "splits"],
-    "rank": ["rank_by_hand"],
+    "rank": ["rank_by_hand", "rank_choices"],
     "scores/alignment": ["scores"],
     "scores/base": ["scores"],
     "scores/boosting": ["boosting_by_hand", "boosting"],

@@ -80,7 +80,7 @@ FORECASTING = {  # the tests of each module of forecasting, quick ones first
     "training/grouped": ["training"],
     "training/layers": ["training"],
     "training/members": ["training"],
-    "training/own": ["own_network"],
+    "training/own": ["own_by_hand", "own_network"],
     "training/runners": ["trial", "own_network"],
     "training/series": ["training"],
     "training/spectrogram": ["spectrogram"],

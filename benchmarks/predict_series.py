@@ -222,7 +222,7 @@ def quick() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "sets.npz"
         parts = {"x_train": x[:40], "y_train": y[:40], "x_test": x[40:], "y_test": y[40:]}
-        np.savez(path, **{f"toy/{name}": a for name, a in parts.items()})  # type: ignore[arg-type]  # arrays all
+        np.savez(path, **{f"toy/{name}": a for name, a in parts.items()})
         options = argparse.Namespace(
             data=path, names=None, epochs=5, network="fcn", levels="3", seeds=2, device="cpu",
             results=Path(folder), out=folder, candidates=5, keep=False,

@@ -74,7 +74,10 @@ def log_losses(predictions, labels, scale):
 
 def calibrated_log_losses(predictions, labels):
     """The same at the scale with the least mean, found by Brent's method."""
-    mean = lambda log_scale: log_losses(predictions, labels, math.exp(log_scale)).mean()  # noqa: E731  # a formula
+
+    def mean(log_scale):
+        return log_losses(predictions, labels, math.exp(log_scale)).mean()
+
     found = minimize_scalar(mean, bounds=(math.log(1e-3), math.log(1e4)), method="bounded",
                             options={"xatol": 1e-9})  # fmt: skip
     return log_losses(predictions, labels, math.exp(found.x))

@@ -19,7 +19,7 @@ def largest(x: Tensor) -> Tensor:
     On a CUDA device with Triton it can be differentiated once, backwards over forwards too.
     """
     if x.is_cuda and x.dtype != torch.float64 and _kernels() is not None:
-        return _Largest.apply(x)[0]  # type: ignore[no-untyped-call]  # as torch types it
+        return _Largest.apply(x)[0]
     return x.amax(-2)
 
 
@@ -46,7 +46,7 @@ class _Largest(torch.autograd.Function):
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Tensor) -> tuple[Tensor, None]:
-        return _Taken.apply(tangents[0], ctx.saved_tensors[0]), None  # type: ignore[no-untyped-call]  # as torch types it
+        return _Taken.apply(tangents[0], ctx.saved_tensors[0]), None
 
 
 class _Taken(torch.autograd.Function):

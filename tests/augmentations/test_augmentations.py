@@ -249,7 +249,10 @@ def test_shared_maps_equal_single_ones():
 
 def test_pixel_families_do_what_they_say():
     x = torch.tensor([0.1, 0.5, 0.9], dtype=torch.float64).reshape(1, 1, 1, 1, 3)
-    at = lambda v: torch.tensor([[v]])  # noqa: E731  # shorter than a function, used once
+
+    def at(value):
+        return torch.tensor([[value]])
+
     assert brightness(1).apply(x, at(1.5)).flatten().tolist() == pytest.approx([0.15, 0.75, 1])
     assert contrast(1).apply(x, at(0.5)).flatten().tolist() == pytest.approx([0.3, 0.5, 0.7])
     assert solarize(0).apply(x, at(0.45)).flatten().tolist() == pytest.approx([0.1, 0.5, 0.1])

@@ -84,7 +84,7 @@ def test_the_dataset_inside_a_loader_is_read() -> None:
     assert torch.equal(as_dataset(part).x, expected.x[:6])
 
 
-class Stream(IterableDataset):  # type: ignore[type-arg]  # as torch types it
+class Stream(IterableDataset):
     """A dataset without an index."""
 
     def __iter__(self) -> Iterator[tuple[np.ndarray, int]]:

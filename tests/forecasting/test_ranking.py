@@ -162,19 +162,6 @@ def test_cuda_without_cuda_is_said(monkeypatch):
     assert resolve_device("auto").type == "cpu"
 
 
-def test_public_names_are_all_there():
-    """An inventory, so that no public name vanishes unnoticed."""
-    for name in augury.__all__:
-        assert getattr(augury, name) is not None
-    assert set(augury.__all__) >= {
-        "Alignment", "Augmentation", "AuguryError", "Dataset", "FeatureMap", "Flatten",
-        "FourierFeatures", "Layer", "Orbit", "Ranking", "Rng", "Sampled", "as_dataset", "load",
-        "parse", "rank",
-    }  # fmt: skip
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        augury.nothing  # noqa: B018  # the access is the test
-
-
 class TestOwnNetwork:
     def network(self):
         with torch.random.fork_rng(devices=[]):

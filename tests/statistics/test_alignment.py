@@ -190,7 +190,10 @@ class TestFourierFeatures:
         phi = FourierFeatures(16).fit(data.x, data.targets())
         squared = torch.cdist(data.x.flatten(1), data.x.flatten(1)).square().numpy()
         label = reference.label_kernel(data.y.numpy())
-        score = lambda gamma: reference.alignment(np.exp(-gamma * squared), label)  # noqa: E731  # a formula
+
+        def score(gamma):
+            return reference.alignment(np.exp(-gamma * squared), label)
+
         assert score(phi.gamma_) >= max(score(phi.gamma_ * 2), score(phi.gamma_ / 2))
 
     def test_bad_settings_are_said(self):

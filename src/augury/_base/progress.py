@@ -80,7 +80,7 @@ class NotebookBar:
             self._show(f"{self.what}: {time.perf_counter() - self.started:.0f} s")
 
     def _show(self, text: str, done: int = 0, total: int = 0) -> None:
-        from IPython.display import display  # pyright: ignore[reportMissingImports]  # in notebooks
+        from IPython.display import display
 
         drawn = f'<progress value="{done}" max="{total}"></progress> ' if total else ""
         data = {"text/plain": text, "text/html": f"<div>{drawn}{html.escape(text)}</div>"}

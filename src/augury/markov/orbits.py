@@ -37,7 +37,7 @@ class Orbits:
 
 def as_chain(spec: Chain | Augmentation | str) -> Chain:
     """Read a chain; any other augmentation becomes a chain of it alone, at rate 1."""
-    found = parse(spec)  # type: ignore[arg-type]  # an augmentation comes back as it is
+    found = parse(spec)
     return found if isinstance(found, Chain) else Chain((found,), (1,))
 
 

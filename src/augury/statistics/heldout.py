@@ -46,8 +46,6 @@ class HeldOutRisk:
             and torch.equal(self.targets, other.targets)
         )
 
-    __hash__ = None  # type: ignore[assignment]  # what is compared by content has no hash
-
     def losses(self, predictions: Tensor) -> Tensor:
         """Return the loss of each prediction ``(N, C)``: log-loss or squared error."""
         targets = self.targets.to(predictions)

@@ -53,7 +53,7 @@ def by_patches(x: Tensor, weight: Tensor) -> Tensor:
     if spare := -c % _WORD:
         x = F.pad(x.unflatten(3, (groups, c)), (0, spare)).flatten(3)
         weight = F.pad(weight, (0, 0, 0, spare))
-    return _ByPatches.apply(x, weight)  # type: ignore[no-any-return]  # apply is untyped
+    return _ByPatches.apply(x, weight)
 
 
 class _ByPatches(torch.autograd.Function):

@@ -73,7 +73,7 @@ def minimise(
             inner.grad = _even_out(head.weight.grad + 2 * ridge * head.weight, even)
         return total
 
-    optimizer.step(closure)  # type: ignore[arg-type]  # torch wants a tensor and takes a float
+    optimizer.step(closure)
     state = optimizer.state[inner]
     if state["n_iter"] >= iterations or state["func_evals"] >= 2 * iterations:
         warnings.warn(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -19,6 +21,60 @@ def test_bands_are_librosas(rate, bins):
     expected = librosa.filters.mel(sr=rate, n_fft=2 * (bins - 1), n_mels=40, htk=True, norm=None)
     expected /= expected.sum(1, keepdims=True)
     np.testing.assert_allclose(mel_bands(rate, bins, 40), expected, atol=1e-5)
+
+
+def slow_bands(rate, bins, count):
+    """Triangles on the mel scale, bin by bin; a band without a bin gets the nearest one."""
+    highest = 2595 * math.log10(1 + rate / 2 / 700)
+    edges = [700 * (10 ** (highest * k / (count + 1) / 2595) - 1) for k in range(count + 2)]
+    hertz = [rate / 2 * b / (bins - 1) for b in range(bins)]
+    bands = np.zeros((count, bins))
+    for k in range(count):
+        low, middle, high = edges[k : k + 3]
+        for b, f in enumerate(hertz):
+            if low < f < high:
+                rising = f <= middle
+                bands[k, b] = (f - low) / (middle - low) if rising else (high - f) / (high - middle)
+        if not bands[k].any():
+            bands[k, int(np.argmin([abs(f - middle) for f in hertz]))] = 1
+    return bands / bands.sum(1, keepdims=True)
+
+
+@pytest.mark.parametrize(("rate", "bins"), [(8000, 129), (16000, 257), (8000, 9), (2000, 33)])
+def test_bands_are_triangles_on_the_mel_scale(rate, bins):
+    np.testing.assert_allclose(mel_bands(rate, bins, 40), slow_bands(rate, bins, 40), atol=1e-5)
+
+
+def test_a_spectrogram_by_hand():
+    """Windows of 32 ms at 4 kHz are 128 samples, a half of one apart, with zeros at the ends."""
+    front = LogMel(4000, 512)
+    assert (front.size, front.hop, front.shape) == (128, 64, (1, 32, 9))
+    wave = np.random.default_rng(0).normal(size=512)
+    padded = np.concatenate([np.zeros(64), wave, np.zeros(64)])
+    window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(128) / 128)
+    frames = [np.fft.rfft(window * padded[64 * k : 64 * k + 128]) for k in range(9)]
+    power = np.abs(np.array(frames).T) ** 2 / np.sum(window**2)
+    mel = slow_bands(4000, 65, 32) @ power
+    expected = (np.log10(mel / mel.mean() + 1e-5) + 2) / 1.5
+    found = front(torch.from_numpy(wave).float().view(1, 1, -1))[0, 0]
+    np.testing.assert_allclose(found, expected, atol=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("rate", "samples", "size", "frames"),
+    [
+        (16000, 16000, 512, 32),
+        (8000, 5000, 256, 32),
+        (8000, 600, 256, 5),
+        (8000, 200, 128, 4),  # no window is longer than the clip
+        (44100, 44100, 1024, 32),
+        (1000, 3, 2, 4),
+    ],
+)
+def test_windows_and_frames(rate, samples, size, frames):
+    front = LogMel(rate, samples)
+    assert (front.size, front.hop) == (size, size // 2)
+    assert front.shape == (1, 32, frames)
 
 
 def test_narrow_bands_get_the_nearest_bin():
@@ -85,6 +141,8 @@ def test_other_data_is_seen_as_it_is():
     data = as_dataset(np.random.default_rng(0).normal(size=(6, 3)), [0, 1] * 3)
     front = front_end(data)
     assert isinstance(front, AsItIs)
+    assert (front.work, front.views, front.dtype) == (1, None, torch.float32)
+    assert (LogMel.work, LogMel.views, LogMel.dtype) == (32, 8, torch.float16)
     x = torch.rand(2, 3)
     assert front(x) is x
     assert parse("jitter(0.1)").kinds >= {"vector"}

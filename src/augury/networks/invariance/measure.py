@@ -26,7 +26,9 @@ from augury.results.invariance import InvarianceProfile, LayerInvariance
 from augury.statistics import jackknife
 
 # Inputs run at once by default, views and originals together: at most this many rows and values.
-_ROWS, _VALUES = 512, 1 << 24
+# Fewer on a CPU, whose cache the activations of a few large images leave.
+_ROWS = 512
+_VALUES = {"cuda": 1 << 24, "cpu": 1 << 22}
 
 
 @with_progress("measuring")
@@ -90,7 +92,8 @@ def measure_invariance(
     pair = data.batch(torch.arange(2))
     check_runs(network, pair, name)
     names = default_layers(network, pair) if layers is None else match_layers(network, layers)
-    most = min(_ROWS, _VALUES // math.prod(data.shape))
+    values = _VALUES.get(data.device.type, _VALUES["cuda"])
+    most = min(_ROWS, values // math.prod(data.shape))
     batches = torch.arange(len(data)).split(batch_size or max(1, most // (n_views + 1)))
     rows: list[LayerInvariance] = []
     tick = ticking(progress)

@@ -44,8 +44,13 @@ class Invariance(Statistic):
                 "invariance needs the features of the unaugmented examples: pass origin="
             )
         origin = orbit.origin.flatten(1)
-        moved = orbit.features.flatten(2) - origin
-        each = orbit.weights.double() @ moved.square_().sum(-1).double()  # (b,)
+        # View by view, in one place: all of them at once would be written and read from memory.
+        apart = torch.empty_like(origin)
+        moved = [
+            torch.linalg.vector_norm(torch.sub(view, origin, out=apart), dim=1)
+            for view in orbit.features.flatten(2)
+        ]
+        each = orbit.weights.double() @ torch.stack(moved).double().square()  # (b,)
         if self.sums is None:
             empty = {"dtype": torch.float64, "device": origin.device}
             by_group = torch.zeros(2, self.groups, **empty)

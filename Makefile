@@ -25,7 +25,7 @@ demo: $(VENV)/.demo  ## rank augmentations on 5,000 real MNIST digits
 	$(BIN)/augury rank mnist5k --budget 60 --json ranking.json --report report.html
 
 test: $(VENV)/.dev  ## run the tests
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(VENV)/.dev  ## lint, formatting, types and the direction of imports
 	$(BIN)/ruff check

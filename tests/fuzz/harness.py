@@ -84,7 +84,8 @@ def survey(
     The seconds are of CPU time, and six times as many of wall-clock time: the machine may be busy.
     """
     found, at, started = Survey(), first, time.perf_counter()
-    context = multiprocessing.get_context("spawn")  # a fork may inherit locks of other threads
+    context = multiprocessing.get_context("forkserver")  # a fork of us may inherit threads' locks
+    context.set_forkserver_preload(["torch", "augury.data", "augury.kernel"])
     while at < first + count:
         ours, theirs = context.Pipe()
         args = (theirs, target, seed, at, first + count, seconds, gib)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import multiprocessing
+
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
+from forked import IMPORTED
 from reference_networks import lenet
 from torch.nn.parallel import DistributedDataParallel
 
@@ -49,7 +52,8 @@ def work(rank: int, folder: str) -> None:
 
 
 def test_two_processes_share_their_gradients(tmp_path):
-    mp.spawn(work, (str(tmp_path),), nprocs=2)
+    multiprocessing.set_forkserver_preload(IMPORTED)
+    mp.start_processes(work, (str(tmp_path),), nprocs=2, start_method="forkserver")
     found = [torch.load(tmp_path / f"{rank}.pt") for rank in (0, 1)]
     x, y, index = data()
     for name in SETTINGS:

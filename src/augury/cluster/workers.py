@@ -28,6 +28,7 @@ from torch import Tensor
 
 from augury._base.errors import AuguryError
 from augury._base.memory import available_bytes
+from augury._base.text import cause
 from augury.cluster.journal import Journal
 
 Tensors = tuple[Tensor, ...]
@@ -50,6 +51,8 @@ class Workers:
         With how many threads each computes.
     """
 
+    remote = False
+    """Whether jobs are done by other processes."""
     dashboard: str | None = None
     """The address of the page that shows a cluster at work."""
 
@@ -138,6 +141,8 @@ class ClusterWorkers(Workers):
         The version of augury that all must have.
     """
 
+    remote = True
+
     def __init__(self, client: Any, version: str) -> None:
         self.client, self.version = client, version
         threads = client.nthreads().values()
@@ -147,7 +152,13 @@ class ClusterWorkers(Workers):
     def _begin(self, work: Work, shared: Any, slots: int) -> tuple[Submit, Callable[[], None]]:
         from distributed.protocol.pickle import dumps
 
-        packed = dumps(shared)
+        try:
+            packed = dumps(shared)
+        except Exception as error:  # whatever a user's objects raise when they are pickled
+            raise AuguryError(
+                f"what the jobs need cannot be sent to workers: {cause(error)}; a network must be "
+                "made by a function of a module that workers can import"
+            ) from error
         digest = blake2b(packed, digest_size=16).hexdigest()
         # A task and not scattered data: the scheduler can place it again when a worker is lost.
         held = self.client.submit(operator.itemgetter(0), [packed], key=f"augury-{digest}")

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import copy
+import itertools
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from augury import __version__
 from augury._base.devices import HALF_FLOATS
 from augury._base.errors import AuguryError
 from augury._base.given import as_batch
 from augury._base.progress import Tick, ticking, with_progress
 from augury._base.rng import Rng
 from augury.augmentations import Augmentation, parse
-from augury.data import Dataset
+from augury.cluster import Cluster, Journal, Tensors, Workers, open_workers
+from augury.data import Dataset, InMemory, Shards, Stream
 from augury.features.orbit import Orbit
 from augury.networks.invariance.statistic import Invariance
 from augury.networks.layers.find import check_runs, match_layers
@@ -29,12 +36,13 @@ from augury.statistics import jackknife
 # Fewer on a CPU, whose cache the activations of a few large images leave.
 _ROWS = 512
 _VALUES = {"cuda": 1 << 24, "cpu": 1 << 22}
+_SHARD = 256  # examples in memory that are one job
 
 
 @with_progress("measuring")
 def measure_invariance(
     network: nn.Module,
-    x: Dataset | Tensor | np.ndarray,
+    x: Dataset | Shards | Tensor | np.ndarray,
     augmentations: Iterable[str | Augmentation] | str | Augmentation,
     *,
     layers: Sequence[str] | None = None,
@@ -42,6 +50,8 @@ def measure_invariance(
     seed: int = 0,
     batch_size: int | None = None,
     name: str = "",
+    cluster: Cluster = None,
+    journal: str | Path | None = None,
     progress: Tick | bool | None = None,
     command: str = "",
 ) -> InvarianceProfile:
@@ -55,7 +65,8 @@ def measure_invariance(
     network
         The network, in eval mode, on the device where it is to run.
     x
-        Examples: a `Dataset`, or inputs ``(N, *shape)`` as the network takes them.
+        Examples: a `Dataset`, what `augury.open_shards` returns, or inputs ``(N, *shape)`` as the
+        network takes them.
     augmentations
         Augmentations or specs such as ``"rotation(15)"``.
     layers
@@ -69,6 +80,8 @@ def measure_invariance(
         Examples per batch; by default chosen from the size of an example.
     name
         Name of the network in the result; its class by default.
+    cluster, journal
+        Where the work is done and what is finished is kept: see `augury.rank`.
     progress
         Called with (done, total, augmentation) as work goes on; True for a bar, False for none. By
         default a notebook shows a bar.
@@ -89,23 +102,21 @@ def measure_invariance(
     data = _Inputs(x, network)
     name = name or type(network).__name__
     _check(network, data, chosen, n_views)
-    pair = data.batch(torch.arange(2))
+    pair = data.some.batch(torch.arange(2), data.device, data.dtype)
     check_runs(network, pair, name)
     names = default_layers(network, pair) if layers is None else match_layers(network, layers)
     values = _VALUES.get(data.device.type, _VALUES["cuda"])
-    most = min(_ROWS, values // math.prod(data.shape))
-    batches = torch.arange(len(data)).split(batch_size or max(1, most // (n_views + 1)))
-    rows: list[LayerInvariance] = []
-    tick = ticking(progress)
-    with torch.no_grad():
-        for k, augmentation in enumerate(chosen):
-            found = {layer: Invariance() for layer in names}
-            for done, index in enumerate(batches):
-                _add(network, data.batch(index), index, augmentation, n_views, seed, found)
-                tick(k * len(batches) + done + 1, len(chosen) * len(batches), repr(augmentation))
-            rows += [_row(layer, augmentation, found[layer]) for layer in names]
+    most = min(_ROWS, values // math.prod(data.some.shape))
+    task = Task(
+        network, data.stream, tuple(names), n_views, seed,
+        batch_size or max(1, most // (n_views + 1)), data.dtype, device=data.device.type,
+    )  # fmt: skip
+    with open_workers(cluster, data.device) as workers:
+        kept = Journal() if journal is None else Journal.open(journal, task.key())
+        found = _sums(task, chosen, workers, kept, ticking(progress))
+        rows = tuple(_row(*each) for each in found)
     return InvarianceProfile(
-        rows=tuple(rows),
+        rows=rows,
         network=name,
         dataset=data.about,
         n_views=n_views,
@@ -113,6 +124,85 @@ def measure_invariance(
         seconds=round(time.perf_counter() - started, 3),
         command=command,
     )
+
+
+def _sums(
+    task: Task, augmentations: list[Augmentation], workers: Workers, journal: Journal, tick: Tick
+) -> Iterator[tuple[str, Augmentation, Invariance]]:
+    """Yield each layer's statistic for each augmentation, whose sums over a shard are a job."""
+    programs = torch.jit.ScriptModule, torch.export.UnflattenedModule
+    plain = not any(isinstance(module, programs) for module in task.network.modules())
+    if workers.remote and task.device == "cuda":
+        task = replace(task, network=copy.deepcopy(task.network).cpu())
+    if not workers.remote and not plain:  # a saved program cannot be copied
+        workers = Workers(1, threads=torch.get_num_threads())
+    task = replace(task, copied=plain and (workers.remote or workers.slots > 1))
+    shards = task.stream.shards
+    jobs = {f"invariance to {a!r}, shard {k}": (a, k) for a in augmentations for k in shards}
+    done = itertools.count(1)
+    results = workers.map(
+        sum_shard, task, jobs, journal=journal,
+        tick=lambda job: tick(next(done), len(jobs), job.split(" to ", 1)[1]),
+    )  # fmt: skip
+    for augmentation in augmentations:
+        parts = list(itertools.islice(results, len(shards)))
+        for k, layer in enumerate(task.layers):
+            own = slice(k * Invariance.parts, (k + 1) * Invariance.parts)
+            yield layer, augmentation, Invariance().of(part[own] for part in parts)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a job needs to measure a shard.
+
+    Attributes
+    ----------
+    network, stream, layers, n_views, seed, batch, dtype
+        As for `measure_invariance`.
+    copied
+        Whether a job puts its hooks on a copy of the network, since others run at the same time.
+    device
+        ``"cpu"`` or ``"cuda"``.
+    """
+
+    network: nn.Module
+    stream: Stream
+    layers: tuple[str, ...]
+    n_views: int
+    seed: int
+    batch: int
+    dtype: torch.dtype
+    copied: bool = False
+    device: str = "cpu"
+
+    def key(self) -> dict[str, Any]:
+        """Return what results depend on beside the names of the jobs."""
+        weights = blake2b(digest_size=16)
+        for name, value in self.network.state_dict().items():
+            weights.update(name.encode())
+            weights.update(value.detach().cpu().double().numpy().tobytes())
+        return {
+            "version": __version__, "data": self.stream.digest(), "network": weights.hexdigest(),
+            "layers": self.layers, "n_views": self.n_views, "seed": self.seed, "batch": self.batch,
+            "type": str(self.dtype), "device": self.device,
+        }  # fmt: skip
+
+
+@torch.no_grad()
+def sum_shard(task: Task, job: tuple[Augmentation, int]) -> Tensors:
+    """Return the sums of all layers over a shard, one layer after the other."""
+    augmentation, shard = job
+    network, device = task.network, torch.device(task.device)
+    if task.copied:
+        network = copy.deepcopy(network)
+    if device.type == "cuda":
+        network = network.to(device)
+    found = {layer: Invariance() for layer in task.layers}
+    for index, block in task.stream.blocks(shard):
+        for rows in torch.arange(len(index)).split(task.batch):
+            x = block.batch(rows, device, task.dtype)
+            _add(network, x, index[rows], augmentation, task.n_views, task.seed, found)
+    return tuple(part for layer in task.layers for part in found[layer].sums or ())
 
 
 def _add(
@@ -168,33 +258,30 @@ def _check(
             "the network is in training mode, where its features depend on the rest of the batch "
             "and on chance: call network.eval() first"
         )
-    if len(data) < 2:
+    if len(data.stream) < 2:
         raise AuguryError("invariance needs two examples or more, to know how far apart they are")
     for augmentation in augmentations:
-        augmentation.check(data.shape)
+        augmentation.check(data.some.shape)
 
 
 class _Inputs:
-    """Examples as a network takes them, from a data set or from arrays."""
+    """Examples as a network takes them, from shards, a data set or arrays."""
 
     def __init__(self, x: Any, network: nn.Module) -> None:
         like = next((p for p in network.parameters() if p.is_floating_point()), torch.empty(0))
         self.device, self.dtype = like.device, like.dtype
-        if isinstance(x, Dataset):
-            self.data = x
-            self.about = {"name": x.name, "kind": x.kind, "notes": list(x.notes)}
+        self.about: dict[str, Any] = {"name": "data", "kind": None, "notes": []}
+        if isinstance(x, Shards):
+            self.stream: Stream = x
         else:
-            tensor = as_batch(x)
-            self.data = Dataset(tensor, torch.zeros(len(tensor)), None)
-            self.about = {"name": "data", "kind": None, "notes": []}
-        self.about |= {"examples": len(self), "shape": list(self.shape)}
+            self.stream = InMemory(x if isinstance(x, Dataset) else _unlabelled(x), _SHARD)
+        self.some = self.stream.about
+        if isinstance(x, Shards | Dataset):
+            notes = list(self.some.notes)
+            self.about = {"name": self.some.name, "kind": self.some.kind, "notes": notes}
+        self.about |= {"examples": len(self.stream), "shape": list(self.some.shape)}
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.data.shape
 
-    def __len__(self) -> int:
-        return len(self.data)
-
-    def batch(self, index: Tensor) -> Tensor:
-        return self.data.batch(index, self.device, self.dtype)
+def _unlabelled(x: Any) -> Dataset:
+    tensor = as_batch(x)
+    return Dataset(tensor, torch.zeros(len(tensor)), None)

@@ -33,6 +33,9 @@ class Invariance(Statistic):
         with D as it is over all examples.
     """
 
+    parts = 4
+    """How many tensors its sums are."""
+
     def __init__(self, *, groups: int = 20) -> None:
         if groups < 2:
             raise AuguryError(f"error bars need at least 2 groups, not {groups}")

@@ -71,7 +71,7 @@ FORECASTING = {  # the tests of each module of forecasting, quick ones first
     "scores/trial": ["trial_score", "own_network"],
     "policy/journal": ["journal"],
     "policy/policy": ["policy"],
-    "policy/chains": ["policy"],
+    "policy/chains": ["chains"],
     "policy/effort": ["search_by_hand"],
     "policy/rounds": ["search_by_hand"],
     "policy/search": ["search_by_hand"],

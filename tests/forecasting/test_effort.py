@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
 import time
@@ -158,3 +159,8 @@ def test_a_pace_is_seconds_per_example(monkeypatch):
 def test_the_pace_of_few_examples():
     assert time.perf_counter() > 0
     assert 0 < measure_pace(images(12), [flips()], CPU, steps=2) < 1
+
+
+def test_defaults_of_the_pace():
+    given = {k: p.default for k, p in inspect.signature(measure_pace).parameters.items()}
+    assert (given["network"], given["side"], given["batch"]) == ("small", 32, 64)

@@ -74,3 +74,18 @@ def test_a_constant_target_does_not_divide_by_zero():
     y = np.full(30, 2.5)
     y[0] += 1e-9
     assert np.isfinite(linear_score(as_dataset(x, y, task="regression"), 0))
+
+
+@pytest.mark.parametrize(("groups", "parts"), [(5, 3), (3, 3), (2, 2)])
+def test_groups_are_held_out_in_three_parts_at_most(monkeypatch, groups, parts):
+    seen = []
+    real = model_selection.cross_val_predict
+
+    def watched(model, x, y, cv, groups):
+        seen.append(cv.get_n_splits())
+        return real(model, x, y, cv=cv, groups=groups)
+
+    monkeypatch.setattr(model_selection, "cross_val_predict", watched)
+    x = np.random.default_rng(0).normal(size=(30, 2))
+    linear_score(as_dataset(x, x[:, 0], groups=np.arange(30) % groups), 0)
+    assert seen == [parts]

@@ -46,3 +46,9 @@ def test_tables_and_series_have_no_side():
         found = TrainingPlan().describe(TrainingPlan(), 10, shape)
         assert found["side"] is None
         assert found["assumed"] == ["epochs", "examples", "network"]
+
+
+def test_the_longer_side_of_an_image_is_meant():
+    plan = TrainingPlan()
+    assert plan.describe(plan, 9, (3, 48, 32))["side"] == 48
+    assert plan.describe(plan, 9, (3, 32, 48))["side"] == 48

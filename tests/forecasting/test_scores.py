@@ -52,7 +52,7 @@ class Made(ClosedForm):
 
 
 def judged(value, replicates, base=0.5, base_replicates=REPLICATES, chance=-math.inf):
-    none = torch.zeros(2)
+    none = torch.tensor([0.4, 0.3])
     score = Made(setting())
     score.found = {
         identity(): Estimate(base, base_replicates, none, chance),
@@ -214,3 +214,16 @@ def test_kernel_ridge_averages_and_ridge_does_not():
     again = Setting(chosen.data, Flatten(), 4, 1, CPU, batch_size=7)
     for score, value in values.items():
         assert score(again).evaluate(rotation(90)).value == pytest.approx(value, rel=1e-5)
+
+
+def test_ridge_ticks_once_more_for_the_clean_features():
+    chosen = setting(images(30), batch_size=10)
+    assert RidgeScore(chosen).ticks(4) == AlignmentScore(chosen).ticks(4) + 1
+
+
+def test_ridge_is_judged_by_log_loss_for_classes_and_squared_errors_for_numbers():
+    x = np.random.default_rng(0).integers(0, 255, (30, 6, 6), np.uint8)
+    for y, classes in ((np.arange(30) % 3, True), (np.linspace(0, 1, 30), False)):
+        score = RidgeScore(setting(as_dataset(x, y)))
+        assert score._clean.classes is classes
+        assert score._clean.features.shape == (30, 36)

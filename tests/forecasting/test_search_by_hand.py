@@ -236,8 +236,11 @@ def test_a_recipe_wins_where_nothing_is_clearly_better(made, monkeypatch):
     assert found.reason == (
         "Nothing that was built for this data is clearly better than this recipe."
     )
+    assert found.given is None
+    monkeypatch.setitem(GAINS, "cutout(0.25)", 0.3)
     own = search_policy(images(), device="cpu", rivals=["cutout(0.25)"])
-    assert "cutout(0.25)" in {row.spec for row in own.rivals}
+    assert own.spec == "cutout(0.25)"
+    assert own.given == parse("cutout(0.25)")  # the object itself, which a spec may not hold
 
 
 def test_a_recipe_that_is_not_allowed_may_not(made, monkeypatch):
@@ -263,6 +266,17 @@ def test_a_chain_with_learned_rates_takes_part(made, monkeypatch):
     monkeypatch.setitem(GAINS, "flips", -0.1)
     search_policy(images(), device="cpu")
     assert len(asked) == 1  # one that helps makes no chain
+
+
+def test_a_chain_has_four_parts_at_most(made, monkeypatch):
+    five = [parse(s) for s in ("rotation(15)", "flips", "noise(0.05)", "hue(0.1)", "invert")]
+    monkeypatch.setattr(space, "default_augmentations", lambda kind, shape: list(five))
+    asked = []
+    monkeypatch.setattr(search, "learned_chain", lambda data, parts, seed: asked.append(parts))
+    for gain, single in enumerate(five):
+        monkeypatch.setitem(GAINS, repr(single), 0.3 - gain / 20)
+    search_policy(images(), device="cpu")
+    assert asked == [five[:4]]
 
 
 def test_what_does_no_harm_is_drawn_from(made, monkeypatch):

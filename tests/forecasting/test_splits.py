@@ -100,3 +100,10 @@ def test_what_fit_leaves_out_is_whole_groups():
     assert 15 <= len(test) <= 45
     assert not set(data.groups[train].tolist()) & set(data.groups[test].tolist())
     assert len(_split(data, 0.0, 1)[1]) == 0
+
+
+def test_a_fold_past_the_planned_ones_is_dealt_too():
+    data = dataset(np.repeat(np.arange(6), 20), 2, 0)
+    one = make_fold(data, Trial(1, examples=1000, folds=1), 5, 2)
+    three = make_fold(data, Trial(1, examples=1000, folds=3), 5, 2)
+    assert torch.equal(one.held, three.held)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from augury.augmentations import column_noise
-from augury.data import as_dataset
+from augury.data import Dataset, as_dataset
 from augury.forecasting import tables as module
 from augury.forecasting.tables import run_table_folds, table_of
 from augury.forecasting.trial import Trial, make_fold
@@ -110,3 +110,28 @@ def test_each_fold_knows_its_own_rows(monkeypatch):
         assert torch.equal(candidates[0].table.x, data.x[train])
         assert numbers == [number]
         assert options == {"seed": 5, "tick": print}
+
+
+def test_raw_rows_are_taken_as_they_are():
+    """Without a preparation, values are those that were given."""
+    x = torch.stack([torch.arange(12.0) % 3, torch.linspace(0, 1, 12) ** 2], 1)
+    data = Dataset(x, torch.arange(12) % 2, ("a", "b"))
+    mean, deviation = module._moments(data)
+    assert (mean.tolist(), deviation.tolist()) == ([0, 0], [1, 1])
+    assert table_of(data).levels[0].tolist() == [0, 1, 2]
+    assert table_of(data).column.tolist() == [0, 1]
+
+
+def test_a_constant_column_of_halves_is_not_ordinal():
+    """Its deviation is 0, and stands for 1."""
+    assert 0 not in table_of(plain(np.full(40, 2.5))).levels
+    assert 0 in table_of(plain(np.full(40, 2.0))).levels
+
+
+@pytest.mark.parametrize(("off", "ordinal"), [(0.9e-4, True), (1.2e-4, False)])
+def test_whole_to_one_part_in_ten_thousand(off, ordinal):
+    x = torch.tensor([0.0, 1.0, 1.0 + off, 2.0]).repeat(3)[:, None]
+    data = Dataset(x, torch.arange(12) % 2, ("a", "b"))
+    assert (0 in table_of(data).levels) is ordinal
+    large = Dataset(1000 * x, torch.arange(12) % 2, ("a", "b"))
+    assert (0 in table_of(large).levels) is ordinal

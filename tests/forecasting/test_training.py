@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 
@@ -395,3 +396,21 @@ def test_a_ranking_does_not_import_torchs_compiler():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_defaults_of_training_for_the_truth():
+    given = {k: p.default for k, p in inspect.signature(train_together).parameters.items()}
+    assert (given["seeds"], given["epochs"], given["batch"], given["seed"]) == (2, 40, 64, 0)
+    assert (given["architecture"], given["decay"]) == ("cnn", 0.005)
+
+
+def test_views_of_images_are_bytes_and_others_are_not(data):
+    index = torch.arange(8)
+    fold = Fold(index, index[:0], seed=0)
+    cpu = torch.device("cpu")
+    assert _views(data, [identity()], [fold], 0, 1, cpu).dtype == torch.uint8
+    x = np.random.default_rng(0).normal(size=(8, 3))
+    table = as_dataset(x, np.arange(8) % 2)
+    found = _views(table, [identity()], [fold], 0, 1, cpu)
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found[0, 0, :, 0], table.x.float())

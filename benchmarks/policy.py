@@ -1,7 +1,8 @@
 """Is the policy that was chosen better than what people use? Train them all.
 
     python benchmarks/policy.py run DATA.npz --source NAME --epochs N [--network cnn] [--pretrained]
-        [--seeds 3] [--examples N] [--few] [--stages search train longer] [--out DIR]
+        [--seeds 3] [--examples N] [--also parts contended] [--stages search train longer]
+        [--out DIR]
     python benchmarks/policy.py table
     python benchmarks/policy.py page
     python benchmarks/policy.py --quick
@@ -99,9 +100,10 @@ class Bench:
 
     def train(self, found: Found) -> None:
         """Train with the policy, without its parts, with what contended, recipes and nothing."""
-        chosen, rows = parse(found["policy"]), [] if self.options.few else found["rows"]
+        chosen, rows, also = parse(found["policy"]), found["rows"], self.options.also
         contended = [r["spec"] for r in rows if r["role"] == "tried" and r["rounds"] == 3]
-        parts = [r["part"] for r in rows if r["role"] == "part"]
+        parts = [r["part"] for r in rows if r["role"] == "part"] if "parts" in also else []
+        contended = contended if "contended" in also else []
         everyone = {"identity": identity(), found["policy"]: chosen}
         everyone |= {spec: parse(spec) for spec in (*RIVALS, *contended)}
         everyone |= {f"without {part}": without(chosen, parse(part)) for part in parts}
@@ -185,7 +187,8 @@ def table(results: list[Found]) -> list[str]:
     for found in results:
         real = gains(found)
         forecast = next(row["gain"] for row in found["rows"] if row["role"] == "chosen")
-        row = [real[found["policy"]], *(real[spec] for spec in RIVALS), error(found), forecast]
+        rivals = [real.get(spec, np.nan) for spec in RIVALS]
+        row = [real[found["policy"]], *rivals, error(found), forecast]
         values.append(row)
         cells = [f"{v:+.1f}" for v in row]
         cells[-2] = f"{row[-2]:.1f}"
@@ -269,7 +272,7 @@ def quick() -> None:
         out = Path(folder) / "out"
         options = argparse.Namespace(
             data=path, source="digits", epochs=1, network="lenet", seeds=2, examples=None,
-            device="cpu", out=out, pretrained=False, stages=STAGES[:2], few=False,
+            device="cpu", out=out, pretrained=False, stages=STAGES[:2], also=["parts"],
         )  # fmt: skip
         Bench(options).run()
         print("\n".join(table(read(out))))
@@ -285,7 +288,7 @@ def main() -> None:
     parser.add_argument("--pretrained", action="store_true")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--examples", type=int)
-    parser.add_argument("--few", action="store_true", help="no parts, and nothing that contended")
+    parser.add_argument("--also", nargs="*", choices=("parts", "contended"), default=["parts"])
     parser.add_argument("--stages", nargs="+", choices=STAGES, default=STAGES)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--out", default=str(RESULTS))

@@ -90,7 +90,7 @@ def main() -> None:
             print(rows[-1], flush=True)
         journal, times = folder / "again.npz", 0
         while times < kills and kill_at(
-            start(data, journal, out, options.epochs), float(rng.uniform(0, length))
+            start(data, journal, out, options.epochs), float(rng.uniform(0, 0.6 * length))
         ):
             times += 1
         again = finish(data, journal, out, options.epochs) == whole

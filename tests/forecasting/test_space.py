@@ -184,3 +184,10 @@ def test_draws_from_all_that_is_harmless():
     for spec in ("flips | invert | noise(0.05)", "(flips | invert | noise(0.05)) ** 4"):
         assert spec in found
     assert specs(build(helping, helping)) == specs(build(helping))
+
+
+def test_families_at_their_middle_strength():
+    every, few = (Space().singles("image", (3, 32, 32), strengths) for strengths in (True, False))
+    assert {type(a) for a in every} == {type(a) for a in few}
+    assert len(few) == len({type(a) for a in few}) < len(every)
+    assert {"rotation(30)", "translation(0.1)", "cutout(0.25)", "invert"} < set(specs(few))

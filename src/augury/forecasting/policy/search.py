@@ -211,9 +211,10 @@ class _Search:
 
     def _singles(self) -> tuple[list[Augmentation], list[Augmentation]]:
         """Try every family by itself; return those that help and those that do no harm."""
-        plain = self.space.singles(self.data.kind, self.data.shape)
+        data, effort = self.data, self.effort
+        plain = self.space.singles(data.kind, data.shape, effort.strengths)
         singles = [self.space.complete(single) for single in plain]
-        size, numbers = self.effort.singles, range(SINGLES, SINGLES + self.effort.first_folds)
+        size, numbers = effort.singles, range(SINGLES, SINGLES + effort.first_folds)
         folds = self.rounds.run("single families", singles, size, numbers, planned=False)
         forecast = self.rounds.forecast(folds, size, planned=False)
         gains = [forecast.judge(k).gain for k in range(len(singles))]

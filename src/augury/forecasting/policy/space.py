@@ -92,11 +92,18 @@ class Space:
         parts = [*self.always, *([] if isinstance(augmentation, identity) else [augmentation])]
         return parts[0] if len(parts) == 1 else Then.of(*parts) if parts else augmentation
 
-    def singles(self, kind: str, shape: tuple[int, ...]) -> list[Augmentation]:
-        """Return the families to build from, at a mild and a strong setting."""
-        found = default_augmentations(kind, shape)
+    def singles(
+        self, kind: str, shape: tuple[int, ...], strengths: bool = True
+    ) -> list[Augmentation]:
+        """Return the families to build from, at several strengths or at the middle one."""
         recipes = {"trivial_augment", "rand_augment"}
-        return [a for a in found if self.allows(a) and not families_of(a) & recipes]
+        families: dict[str, list[Augmentation]] = {}
+        for found in default_augmentations(kind, shape):
+            if self.allows(found) and not families_of(found) & recipes:
+                families.setdefault(type(found).__name__, []).append(found)
+        if not strengths:
+            families = {name: [a[(len(a) - 1) // 2]] for name, a in families.items()}
+        return [a for settings in families.values() for a in settings]
 
     def rivals(self) -> list[Augmentation]:
         """Return the usual recipes."""

@@ -13,23 +13,38 @@ from augury.forecasting.plan import TrainingPlan
 from augury.forecasting.training.members import Fold, Schedule, make_batches
 
 
-def tones(n: int):
-    """Return noisy tones of two pitches from six speakers."""
+def tones(n: int, speakers: int = 6):
+    """Return noisy tones of two pitches from some speakers."""
     rng = np.random.default_rng(0)
     y = np.arange(n) % 2
     time = np.arange(800) / 4000
     x = np.sin(2 * np.pi * np.where(y == 0, 300, 500)[:, None] * time) + rng.normal(size=(n, 800))
-    return augury.as_dataset(x[:, None], y, rate=4000, groups=np.arange(n) // 2 % 6)
+    return augury.as_dataset(x[:, None], y, rate=4000, groups=np.arange(n) // 2 % speakers)
 
 
 @pytest.mark.parametrize(
-    ("n", "level", "examples", "folds"),
-    [(60, 7, 40, 6), (600, 7, 400, 3), (600, 9, 400, 6), (6000, 9, 2000, 2), (600, 3, 128, 1)],
+    ("n", "speakers", "level", "examples", "folds"),
+    [
+        (60, 6, 7, 40, 6),  # twice each third of the speakers, at most
+        (600, 3, 7, 400, 3),
+        (600, 3, 9, 400, 6),
+        (800, 4, 7, 300, 4),  # four speakers one by one
+        (800, 4, 9, 533, 4),
+        (6000, 6, 9, 800, 3),
+        (600, 6, 3, 128, 1),
+    ],
 )
-def test_each_part_of_the_speakers_is_held_out_as_often(n, level, examples, folds):
-    trial = make_trial(TrainingPlan(), tones(n), level)
+def test_each_part_of_the_speakers_is_held_out_as_often(n, speakers, level, examples, folds):
+    trial = make_trial(TrainingPlan(), tones(n, speakers), level)
     assert (trial.examples, trial.folds, trial.network) == (examples, folds, "small")
     assert trial.epochs == 40
+
+
+def test_without_speakers_there_are_four_folds_at_most():
+    x = np.random.default_rng(0).normal(size=(90, 1, 100))
+    data = augury.as_dataset(x, np.arange(90) % 2, rate=4000)
+    trial = make_trial(TrainingPlan(), data, 9)
+    assert (trial.examples, trial.folds) == (60, 4)
 
 
 @pytest.mark.parametrize("views", [None, 2])

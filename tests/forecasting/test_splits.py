@@ -56,6 +56,15 @@ def test_each_group_is_held_out_in_turn_and_classes_stay_even():
     assert sorted(set(data.groups[other.held].tolist())) not in held
 
 
+def test_few_groups_are_held_out_one_by_one():
+    data = dataset(np.repeat(np.arange(4), 20), 2, 0)
+    assert data.groups is not None
+    folds = [make_fold(data, Trial(1, examples=1000, folds=4), 0, k) for k in range(4)]
+    held = [set(data.groups[fold.held].tolist()) for fold in folds]
+    assert sorted(held, key=min) == [{0}, {1}, {2}, {3}]
+    assert {len(fold.train) for fold in folds} == {60}
+
+
 def test_without_groups_nothing_changes():
     x, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 2
     fold = make_fold(as_dataset(x, y), Trial(1, examples=20, folds=2), 0, 1)

@@ -11,8 +11,18 @@ from torch import Tensor
 from augury._base.errors import AuguryError
 from augury.data.dataset import Dataset
 
-PARTS = 3
+_PARTS = 3
 """A third of the groups is held out: what trials may train on is two thirds of the data."""
+_FEW = 4
+"""So many groups or fewer are held out one by one: each matters."""
+
+
+def count_parts(data: Dataset) -> int:
+    """Return into how many parts groups are dealt, each of which is held out in turn."""
+    if data.groups is None:
+        return 1
+    found = len(data.groups.unique())
+    return found if found <= _FEW else _PARTS
 
 
 def grouped_split(
@@ -54,7 +64,7 @@ def _held_out(data: Dataset, seed: int, number: int) -> Tensor:
     assert data.groups is not None
     groups, y = data.groups.numpy(), data.y.numpy()
     largest = len(y) if data.classes is None else int(np.bincount(y).max())
-    parts = min(PARTS, len(np.unique(groups)), largest)
+    parts = min(count_parts(data), largest)
     if parts < 2:
         raise AuguryError("all examples are of one group; two or more are needed to split them")
     deal = StratifiedGroupKFold if data.classes is not None else GroupKFold

@@ -320,8 +320,10 @@ class _Search:
             forecast = self.rounds.forecast(folds, size)
             whole, *others = (forecast.judge(k) for k in range(len(tried)))
             for (role, part, policy), found in zip(varied, others, strict=True):
+                moved = gain - whole.gain  # this round had other examples than those before
+                ends = {"low": found.low + moved, "high": found.high + moved}
                 row = _row(policy, role, found, 1)
-                rows.append(replace(row, part=part, gain=gain - (whole.gain - found.gain)))
+                rows.append(replace(row, part=part, gain=found.gain + moved, **ends))
         half = max(1, self.rounds.plan.epochs // 2)
         title = "half of the epochs"
         folds = self.rounds.run(title, [chosen], size, numbers, large=True, epochs=half)

@@ -25,13 +25,13 @@ _PLANNED = (
     "Such trials were compared with real training on six sources of images, each judged by "
     "constants that were fitted without it: they ranked the candidates with a correlation of 0.78 "
     "to 0.97 (mean 0.89), the best of the first three fell 0.03 points short of the best candidate "
-    "on average, and 98 % of 300 verdicts were right."
+    "on average, and 98 % of 299 verdicts were right."
 )
 _SMALL = (
     "Trials of a small network in place of the planned one were compared with real training on six "
     "sources of images, each judged by constants that were fitted without it: they ranked the "
     "candidates with a correlation of 0.42 to 0.94 (mean 0.80), the best of the first three fell "
-    "0.01 points short of the best candidate on average, and 98 % of 161 verdicts were right. A "
+    "0.01 points short of the best candidate on average, and 98 % of 143 verdicts were right. A "
     "GPU, or --effort 8, trains the planned network."
 )
 _OWN = (

@@ -441,6 +441,8 @@ def test_work_by_hand():
         (effort._SINGLES + 3) * 3 * 100,
         (built + 6) * 200 + (5 + recipes + 3) * 400 + (6 + 3) * 2 * 500 + (parts + 3) * 4 * 200,
     )
+    plain = replace(one, strengths=False).work(images(3000))
+    assert plain == ((effort._FAMILIES + 3) * 3 * 100, one.work(images(3000))[1])
     assert one.examples(400, images(300)) == 200
     assert one.examples(1, images(300)) == 2
     for count, folds in ((3000, 2), (750, 2), (500, 3), (375, 4), (60, 4)):

@@ -191,3 +191,14 @@ def test_families_at_their_middle_strength():
     assert {type(a) for a in every} == {type(a) for a in few}
     assert len(few) == len({type(a) for a in few}) < len(every)
     assert {"rotation(30)", "translation(0.1)", "cutout(0.25)", "invert"} < set(specs(few))
+
+
+def test_each_family_by_itself_at_its_middle_strength(monkeypatch):
+    """Of two settings the milder is taken, of three the middle one."""
+    given = ["blur(0.5,1.0)", "rotation(5)", "rotation(15)", "rotation(30)", "noise(0.05)",
+             "noise(0.1)", "trivial_augment", "invert"]  # fmt: skip
+    monkeypatch.setattr(space, "default_augmentations", lambda *_: [parse(s) for s in given])
+    every = Space.of([], ["invert"])
+    assert specs(every.singles("image", (3, 32, 32))) == given[:6]
+    middle = every.singles("image", (3, 32, 32), strengths=False)
+    assert specs(middle) == ["blur(0.5,1.0)", "rotation(15)", "noise(0.05)"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from scipy.special import stdtr, stdtrit
@@ -290,18 +291,22 @@ class Forecast:
 
     def _sample_error(self, k: int) -> float:
         """Return the standard error of δ from leaving out groups of held-out examples."""
-        shifts = []
+        return jackknife(0.0, self._left_out[:, k] - self._left_out[:, 0]).error
+
+    @cached_property
+    def _left_out(self) -> Tensor:
+        """Log-odds without each group of held-out examples: ``(groups, 1 + candidates)``."""
+        found = []
         for g in range(_GROUPS):
             parts = []
             for fold, weights in zip(self.folds, self.weights, strict=True):
                 inside = (group_of(fold.index, _GROUPS) != g).double() * weights
                 total = inside.sum()
                 if total > 0:
-                    accuracy = self._links(self._accuracy(fold, inside / total))
-                    parts.append(accuracy[k] - accuracy[0])
+                    parts.append(self._links(self._accuracy(fold, inside / total)))
             if parts:
-                shifts.append(torch.stack(parts).mean())
-        return jackknife(0.0, torch.stack(shifts)).error
+                found.append(torch.stack(parts).mean(0))
+        return torch.stack(found)
 
     def _per_class(self, k: int) -> tuple[tuple[float, float, float], ...]:
         """Return the change of accuracy of each class in the trial, in points, with intervals."""

@@ -1,10 +1,10 @@
 """Where does the time of a ranking go?
 
-    python benchmarks/ranking_time.py DATA.npz [--examples N] [--epochs N] [--effort N]
-        [--device auto] [--calls 2] [--name after_cpu] [--out DIR]
+    python benchmarks/ranking_time.py DATA.npz [--examples N] [--candidates N] [--epochs N]
+        [--effort N] [--device auto] [--calls 2] [--name after_cpu] [--out DIR]
     python benchmarks/ranking_time.py --quick
 
-Ranks the default candidates in this process, `calls` times, with a clock around each stage; the
+Ranks default candidates in this process, `calls` times, with a clock around each stage; the
 first call pays for what is loaded once. On a CPU the seconds of a stage are summed over cores. On a
 GPU the clock waits for the device at both ends of each stage, so the sum is a little more than a
 ranking takes without clocks, which is measured too.
@@ -29,6 +29,8 @@ from _result import add_out, environment, save
 
 import augury
 from augury._base.devices import resolve_device
+from augury.augmentations import default_augmentations
+from augury.data import as_dataset
 from augury.forecasting import forecast
 from augury.forecasting.training import grouped, members, runners
 
@@ -89,13 +91,17 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         x, y = arrays["x_train"][: options.examples], arrays["y_train"][: options.examples]
     device = resolve_device(options.device)
     imports = subprocess.run([sys.executable, "-c", IMPORTS], capture_output=True, check=True)
+    chosen = options.chosen
+    if options.candidates:
+        every = default_augmentations("image", as_dataset(x[:10], y[:10]).shape)
+        chosen = every[:: max(1, len(every) // options.candidates)][: options.candidates]
     settings: dict[str, Any] = {
         "epochs": options.epochs, "effort": options.effort, "device": device, "trends": False,
     }  # fmt: skip
     calls = []
     for _ in range(options.calls):
         begun = time.perf_counter()
-        found = augury.rank(x, y, options.candidates, **settings)
+        found = augury.rank(x, y, chosen, **settings)
         calls.append(round(time.perf_counter() - begun, 2))
     clock = Clock(device)
     kept = [getattr(owner, name) for _, owner, name in STAGES]
@@ -105,7 +111,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         if hasattr(runners, name):
             setattr(runners, name, timed)
     begun = time.perf_counter()
-    augury.rank(x, y, options.candidates, **settings)
+    augury.rank(x, y, chosen, **settings)
     whole = time.perf_counter() - begun
     cores = torch.get_num_threads() if device.type == "cpu" else 1
     stages = {name: round(seconds, 2) for name, seconds in clock.seconds.items()}
@@ -122,6 +128,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", nargs="?", type=Path)
     parser.add_argument("--examples", type=int, default=5000)
+    parser.add_argument("--candidates", type=int, help="so many of the defaults, spread over them")
     parser.add_argument("--epochs", type=int, default=40)
     parser.add_argument("--effort", type=int)
     parser.add_argument("--device", default="auto")
@@ -130,7 +137,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     add_out(parser)
     options = parser.parse_args()
-    options.candidates = None
+    options.chosen = None
     if options.quick:
         from sklearn.datasets import load_digits
 
@@ -139,7 +146,7 @@ def main() -> None:
         options.out.mkdir(parents=True, exist_ok=True)
         np.savez(options.data, x_train=digits.images, y_train=digits.target)
         options.epochs, options.effort, options.calls = 2, 0, 1
-        options.candidates = ["rotation(10)", "flips"]
+        options.chosen = ["rotation(10)", "flips"]
     found = measure(options)
     print(found["imports"], found["calls"], found["stages"])
     save(options.out, options.name, found)

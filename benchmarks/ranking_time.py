@@ -25,7 +25,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from _result import add_out, environment, save
+from _result import RESULTS, add_out, environment, save
+from matplotlib.figure import Figure
 
 import augury
 from augury._base.devices import resolve_device
@@ -93,7 +94,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     imports = subprocess.run([sys.executable, "-c", IMPORTS], capture_output=True, check=True)
     chosen = options.chosen
     if options.candidates:
-        every = default_augmentations("image", as_dataset(x[:10], y[:10]).shape)
+        every = default_augmentations("image", as_dataset(x, y).shape)
         chosen = every[:: max(1, len(every) // options.candidates)][: options.candidates]
     settings: dict[str, Any] = {
         "epochs": options.epochs, "effort": options.effort, "device": device, "trends": False,
@@ -122,6 +123,26 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "imports": {k: round(v, 2) for k, v in json.loads(imports.stdout).items()},
         "calls": calls, "with_clocks": round(whole, 2), "cores": cores, "stages": stages,
     }  # fmt: skip
+
+
+def draw() -> Figure:
+    """Draw the stages of committed rankings, before and after, on a CPU and on a GPU."""
+    figure = Figure(figsize=(8, 3.2), layout="constrained")
+    for axes, device in zip(figure.subplots(1, 2), ("cpu", "gpu"), strict=True):
+        for row, when in enumerate(("after", "before")):
+            found = json.loads((RESULTS / "ranking_time" / f"{when}_{device}.json").read_text())
+            left = 0.0
+            stages = {"imports": sum(found["imports"].values())}
+            stages |= {name: seconds / found["cores"] for name, seconds in found["stages"].items()}
+            for k, (name, seconds) in enumerate(stages.items()):
+                label = name if row else None
+                axes.barh(row, seconds, left=left, color=f"C{k}", label=label)
+                left += seconds
+        axes.set_yticks([0, 1], ["after", "before"])
+        axes.set_xlabel("seconds")
+        axes.set_title("two cores" if device == "cpu" else "one H200")
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=5)
+    return figure
 
 
 def main() -> None:

@@ -20,6 +20,7 @@ from augury.forecasting.training import members, train_together
 from augury.forecasting.training.convolution import by_patches
 from augury.forecasting.training.grouped import ARCHITECTURES, Grouped
 from augury.forecasting.training.members import Fold, Schedule, _views, run_members, train_members
+from augury.forecasting.training.recorded import Recorded
 
 CPU = torch.device("cpu")
 
@@ -414,3 +415,23 @@ def test_views_of_images_are_bytes_and_others_are_not(data):
     found = _views(table, [identity()], [fold], 0, 1, cpu)
     assert found.dtype == torch.float32
     torch.testing.assert_close(found[0, 0, :, 0], table.x.float())
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="records steps on a GPU alone")
+@pytest.mark.parametrize("architecture", ["small", "cnn", "resnet", "lenet"])
+def test_recorded_steps_end_where_steps_end(architecture, monkeypatch):
+    x = np.random.default_rng(0).integers(0, 255, (400, 32, 32, 3), np.uint8)
+    x[::2, 8:24, 8:24] //= 2
+    data = as_dataset(x, np.arange(400) % 2)
+    fold = Fold(torch.arange(256), torch.arange(256, 400), 0)
+    found, recorded = [], []
+    kept = Recorded._record
+    monkeypatch.setattr(Recorded, "_record", lambda *a: (recorded.append(1), kept(*a))[1])
+    for few in (0, 40):
+        monkeypatch.setattr(members, "_FEW", few)
+        net = Grouped(architecture, 3, data.shape, 2, 0).to("cuda")
+        train_members(net, data, Schedule(15), [flips(), rotation(9)], [fold], [fold])
+        found.append(run_members(net, data, [fold.held, fold.held], [2, 1]))
+    assert len(recorded) == 1
+    for ours, theirs in zip(*found, strict=True):
+        assert (ours.softmax(-1) - theirs.softmax(-1)).abs().mean() < 0.02

@@ -27,7 +27,7 @@ class AdamW:
         self._count = torch.zeros((), device=self.parameters[0].device)
 
     def step(self, rate: float, momentum: float) -> None:
-        """Change the parameters by their gradients, and forget these."""
+        """Change the parameters by their gradients."""
         grads = [p.grad for p in self.parameters if p.grad is not None]
         self._count += 1
         torch.ops.aten._fused_adamw_(
@@ -35,6 +35,9 @@ class AdamW:
             lr=rate, beta1=momentum, beta2=_SECOND, weight_decay=self.decay, eps=_LEAST,
             amsgrad=False, maximize=False,
         )  # fmt: skip
+
+    def forget(self) -> None:
+        """Drop the gradients, so that the next ones replace them."""
         for p in self.parameters:
             p.grad = None
 

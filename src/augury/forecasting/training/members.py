@@ -16,10 +16,12 @@ from augury.augmentations.base import Augmentation
 from augury.data.dataset import Dataset
 from augury.forecasting.training.adamw import AdamW, one_cycle
 from augury.forecasting.training.grouped import Grouped
+from augury.forecasting.training.recorded import Recorded
 from augury.forecasting.training.spectrogram import AsItIs, LogMel, front_end
 
 _VIEWS = 8000  # views that a candidate makes at a time: few large steps, as memory allows
 _VALUES = 1 << 26  # numbers in flight while it makes them
+_FEW, _LONG = 40, 50  # members that leave a GPU idle between launches; steps worth a recording
 
 
 @dataclass(frozen=True)
@@ -77,14 +79,22 @@ def train_members(
     optimizer = AdamW(net.parameters(), schedule.decay)
     steps = schedule.steps(len((*folds, *clean)[0].train))
     net.train()
-    batches = make_batches(data, schedule, candidates, folds, clean, device)
-    for k, (x, y) in enumerate(batches):
-        with precision(device, net.shape):
+
+    def compute(x: Tensor, y: Tensor) -> None:
+        with precision(device, net.shape, cache=False):  # a step uses each weight once
             out = net(x).float()
         loss = member_loss(out, y, data.classes is not None).sum() / len(x)
         loss.backward()
+
+    waits = device.type == "cuda" and net.members <= _FEW and steps >= _LONG
+    step = Recorded(compute, waits)
+    batches = make_batches(data, schedule, candidates, folds, clean, device)
+    for k, (x, y) in enumerate(batches):
+        step(x, y)
         share, momentum = one_cycle(k, steps)
         optimizer.step(share * schedule.rate, momentum)
+        if not step.repeats:
+            optimizer.forget()
         tick()
     return net.eval()
 

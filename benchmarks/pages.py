@@ -19,6 +19,7 @@ import budgets
 import checks
 import matplotlib as mpl
 import predict
+import ranking_time
 import scaling
 import scaling_rank
 from _result import RESULTS, ROOT
@@ -66,6 +67,8 @@ def draw() -> None:
     if (RESULTS / "scaling_rank.json").exists():
         growth = json.loads((RESULTS / "scaling_rank.json").read_text(encoding="utf-8"))
         _save(lambda: scaling_rank.draw(growth), FIGURES / "scaling_rank.svg")
+    if (RESULTS / "ranking_time").exists():
+        _save(ranking_time.draw, FIGURES / "ranking_time.svg")
     _save(predict.draw, FIGURES / "prediction.svg")
     if (RESULTS / "budgets.json").exists():
         limited = json.loads((RESULTS / "budgets.json").read_text(encoding="utf-8"))

@@ -38,7 +38,8 @@ from augury.forecasting.policy.space import without
 from augury.forecasting.training import train_together
 from augury.forecasting.training.grouped import ARCHITECTURES
 from augury.forecasting.training.members import Fold, Schedule
-from augury.forecasting.training.own import OwnNetwork, OwnTrainer
+from augury.forecasting.training.own import OwnNetwork
+from augury.forecasting.training.runners import OwnRunner
 
 RESULTS = Path(__file__).parent / "results" / "policy"
 RIVALS = {
@@ -65,7 +66,6 @@ class Bench:
             )
             self.tests = as_dataset(arrays["x_test"], arrays["y_test"], classes=self.data.classes)
         self.network: Any = options.network
-        self.trainer: OwnTrainer | None = None
         if options.network not in ARCHITECTURES:
             self.network = load_network(options.network, self.data.shape)
         self.label = options.network.split(":")[-1]
@@ -142,20 +142,26 @@ class Bench:
             )  # fmt: skip
             found = (100 * tested.accuracy).tolist()
         else:
-            found = [[self.tune(c, epochs, k) for k in range(seeds)] for c in candidates]
+            found = self.tune(list(candidates), epochs, seeds)
         return found, time.perf_counter() - started
 
-    def tune(self, candidate: Augmentation, epochs: int, seed: int) -> float:
-        """Train a network of one's own with a candidate, and return its test accuracy."""
-        if self.trainer is None or self.trainer.schedule.epochs != epochs:
-            own = OwnNetwork(self.network, self.options.pretrained)
-            x, y = (torch.cat([getattr(d, n) for d in (self.data, self.tests)]) for n in "xy")
-            both = replace(self.data, x=x, y=y)
-            self.trainer = OwnTrainer(own, both, Schedule(epochs, rate=own.rate), self.device)
-        rows = torch.arange(len(self.data) + len(self.tests))
-        fold = Fold(rows[: len(self.data)], rows[len(self.data) :], 0, seed)
-        out = self.trainer.run(None if candidate == identity() else candidate, fold)[:, 0]
-        return 100 * float((out.argmax(1).cpu() == self.tests.y).float().mean())
+    def tune(self, candidates: list[Augmentation], epochs: int, seeds: int) -> list[list[float]]:
+        """Train a network of one's own with each candidate, and return its test accuracies."""
+        own = OwnNetwork(self.network, self.options.pretrained)
+        x, y = (torch.cat([getattr(d, n) for d in (self.data, self.tests)]) for n in "xy")
+        train, test = torch.arange(len(y)).split([len(self.data), len(self.tests)])
+        folds = [Fold(train, test, 0, seed) for seed in range(seeds)]
+        runner = OwnRunner(
+            own, replace(self.data, x=x, y=y), Schedule(epochs, rate=own.rate), self.device,
+            lambda now: None,
+        )  # fmt: skip
+        others = [candidate for candidate in candidates if candidate != identity()]
+        tried, plain = runner.run(others, folds, folds if others != candidates else [])
+        outputs = (
+            [torch.cat(pair, 1) for pair in zip(plain, tried, strict=True)] if plain else tried
+        )
+        right = torch.stack([out.argmax(-1).cpu() == self.tests.y[:, None] for out in outputs])
+        return (100 * right.float().mean(1)).T.tolist()  # identity, where it is, is the first
 
 
 def read(folder: Path = RESULTS) -> list[Found]:

@@ -17,6 +17,7 @@ from augury.features.frequencies import ShiftInvariantKernel, check_sampling, dr
 from augury.features.hadamard import HadamardFrequencies
 
 _SAMPLE = 1000
+_STRIP = 1 << 17  # phases whose waves are taken together on a CPU: 0.5 MiB
 
 
 class FourierFeatures(FeatureMap):
@@ -189,31 +190,29 @@ def waves(
     """Return √(2/d) Σ_j w_j [cos θ_j, sin θ_j] of phases ``(b, d/2)``; the phases are used up.
 
     Waves and sums are in float32 at least, whatever the phases are in. They are written to `out`
-    where that is given. Memory is taken once and not for each view: to be given new pages by the
-    system takes longer than a cosine.
+    where that is given. Memory is taken once and not for each view, since to be given new pages by
+    the system takes longer than a cosine; on a CPU, a strip of rows at a time stays in its cache.
     """
     half, unit = d // 2, math.sqrt(2 / d)
-    work: tuple[Tensor, Tensor] | None = None
-    for phase, weight in zip(phases, weights, strict=True):
+    spare: list[Tensor] = []
+    for j, (phase, weight) in enumerate(zip(phases, weights, strict=True)):
         kind = torch.promote_types(phase.dtype, torch.float32)
         if out is None:
             out = phase.new_empty(len(phase), d, dtype=kind)
-        first = work is None
-        if work is None:
-            work = (torch.empty_like(phase, dtype=kind), torch.empty_like(phase, dtype=kind))
-        angle = phase if phase.dtype == kind else work[0].copy_(phase)
-        cos = torch.cos(angle, out=work[1])
-        _add(out[:, :half], cos, unit * weight, first)
-        _add(out[:, half:], angle.sin_(), unit * weight, first)
+        strip = max(1, len(phase) if phase.is_cuda else _STRIP // half)
+        if not spare:
+            spare = [phase.new_empty(min(strip, len(phase)), half, dtype=kind) for _ in range(2)]
+        for part, total in zip(phase.split(strip), out.split(strip), strict=True):
+            angle, cos = (one[: len(part)] for one in spare)
+            angle = part if part.dtype == kind else angle.copy_(part)
+            torch.cos(angle, out=cos)
+            for wave, sums in ((cos, total[:, :half]), (angle.sin_(), total[:, half:])):
+                if j:
+                    sums.add_(wave, alpha=unit * weight)
+                else:
+                    torch.mul(wave, unit * weight, out=sums)
     assert out is not None
     return out
-
-
-def _add(total: Tensor, part: Tensor, share: float, first: bool) -> None:
-    if first:
-        torch.mul(part, share, out=total)
-    else:
-        total.add_(part, alpha=share)
 
 
 def waves_and_contrasts(

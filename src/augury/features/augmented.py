@@ -113,7 +113,7 @@ class AugmentedFourier(FeatureMap):
         kept = to_device(params, torch.device("cpu")) if self.shared else None
         self._maps = Nodes(kept, rule.weights)
         if self.nodes is not None and self.phi.short:
-            self.nodes = self.nodes.to(torch.bfloat16, memory_format=torch.contiguous_format)
+            self.nodes = self.nodes.to(torch.bfloat16)
 
     def _why_explicit(self, size: int, like: Tensor) -> str:
         if not self.augmentation.linear:
@@ -149,7 +149,8 @@ class AugmentedFourier(FeatureMap):
             sparse = sparse and _SPARSE * int(some.count_nonzero()) <= some.numel()
             if sparse or pixels <= _SMALL:
                 maps = matrices(self.augmentation, self.phi.shape, params, like)
-                return _sparse_product(maps, omega) if sparse else omega @ maps.mT
+                kind = torch.bfloat16 if self.phi.short else omega.dtype
+                return _sparse_product(maps, omega, kind) if sparse else omega @ maps.mT
         out = omega.new_empty(n, *omega.shape)
         step = max(1, _CHUNK // (n * omega.shape[1]))
         for start in range(0, len(omega), step):
@@ -254,13 +255,15 @@ class AugmentedFourier(FeatureMap):
         return f"{self.phi.describe()}, averaged over {self.augmentation}"
 
 
-def _sparse_product(maps: Tensor, omega: Tensor) -> Tensor:
+def _sparse_product(maps: Tensor, omega: Tensor, dtype: torch.dtype) -> Tensor:
     """Return omega @ maps.mT of ``(n, p, p)`` that are mostly zero, on a CPU: ``(n, c, p)``."""
     from scipy.sparse import csr_array  # a tenth of a second to import
 
     columns = omega.mT.contiguous().numpy()
-    each = [torch.from_numpy(csr_array(a.numpy()) @ columns) for a in maps]
-    return torch.stack(each).mT
+    out = omega.new_empty(len(maps), *columns.shape, dtype=dtype)
+    for found, a in zip(out, maps, strict=True):
+        found.copy_(torch.from_numpy(csr_array(a.numpy()) @ columns))
+    return out.mT
 
 
 def _columns(params: object, rows: slice) -> object:

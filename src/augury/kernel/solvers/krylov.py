@@ -10,6 +10,8 @@ from torch import Tensor
 
 from augury._base.devices import tensor_cores
 
+_NOTHING, _ROUNDED = 1e-7, 1e-4  # of the largest product: is all rounding, is more than it can be
+
 
 @dataclass(frozen=True)
 class Subspace:
@@ -116,9 +118,12 @@ def _grow(
         out = out - known @ again
         image[:end, k:end] = (along + again).double()
         following, coupling = orthonormal(out)
-        # What is left may be rounding alone, and then points anywhere: turn it out of the space.
-        block = orthonormal(following - known @ (known.mT @ following))[0]
-        ended = end == d or float(coupling.norm()) <= 1e-7 * scale
+        # A column that is left may be rounding for the most part, and then points anywhere: turn
+        # it out of the space.
+        if float(coupling.diagonal().abs().min()) <= _ROUNDED * scale:
+            following = orthonormal(following - known @ (known.mT @ following))[0]
+        block = following
+        ended = end == d or float(coupling.norm()) <= _NOTHING * scale
         if ended or step + 1 >= min(check, most):
             values, vectors = _eigen(image[:end, :end])
             found = Subspace(

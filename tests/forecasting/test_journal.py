@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from augury._base.errors import AuguryError
-from augury.forecasting.policy.journal import Journal
+from augury.forecasting.policy.journal import RoundJournal
 from augury.forecasting.trial import HeldOut
 
 
@@ -28,12 +28,12 @@ def same(found, expected):
 @pytest.mark.parametrize("kept", [False, True])
 def test_a_round_is_read_as_it_was_written(kept, tmp_path):
     path = tmp_path / "rounds.npz" if kept else None
-    journal = Journal.open(path, {"seed": 3})
+    journal = RoundJournal.open(path, {"seed": 3})
     assert journal.read("first", ["flips"]) is None
     journal.write("first", ["flips"], [fold(0), fold(10)])
     journal.write("second", ["hue(0.1)", "flips"], [fold(20)])
     if kept:
-        journal = Journal.open(str(path), {"seed": 3})
+        journal = RoundJournal.open(str(path), {"seed": 3})
     found = journal.read("first", ("flips",))
     assert len(found) == 2
     assert same(found[0], fold(0))
@@ -47,10 +47,10 @@ def test_a_round_is_read_as_it_was_written(kept, tmp_path):
 
 def test_a_journal_of_another_search_is_refused(tmp_path):
     path = tmp_path / "rounds.npz"
-    Journal.open(path, {"effort": (1, 2)}).write("first", [], [])
-    assert Journal.open(path, {"effort": (1, 2)}).read("first", []) == []
+    RoundJournal.open(path, {"effort": (1, 2)}).write("first", [], [])
+    assert RoundJournal.open(path, {"effort": (1, 2)}).read("first", []) == []
     with pytest.raises(AuguryError, match="of a search with other data or settings"):
-        Journal.open(path, {"effort": (1, 3)})
+        RoundJournal.open(path, {"effort": (1, 3)})
 
 
 @pytest.mark.parametrize("text", [b"", b"nonsense", json.dumps({"rounds": {}}).encode()])
@@ -58,11 +58,11 @@ def test_other_files_are_refused(text, tmp_path):
     path = tmp_path / "rounds.npz"
     path.write_bytes(text)
     with pytest.raises(AuguryError, match="is not the journal of a search"):
-        Journal.open(path, {})
+        RoundJournal.open(path, {})
 
 
 def test_nothing_is_executed_when_it_is_read(tmp_path):
     path = tmp_path / "rounds.npz"
     np.savez(path, about=np.array([object()], dtype=object))
     with pytest.raises(AuguryError, match="is not the journal of a search"):
-        Journal.open(path, {})
+        RoundJournal.open(path, {})

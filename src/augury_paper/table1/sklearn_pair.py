@@ -18,7 +18,7 @@ from augury_paper.cells import Bench
 from augury_paper.claims import packed
 from augury_paper.settings import Settings
 from augury_paper.table1.descent import choose_gamma
-from augury_paper.table1.tasks import TASKS, Task, split, turned
+from augury_paper.table1.tasks import TASKS, ImageTask, split, turned
 
 _RIDGES = tuple(10.0**k for k in range(-7, 0))  # what single precision can tell apart
 
@@ -78,7 +78,7 @@ def _best_ridge(features: np.ndarray, y: np.ndarray, new: np.ndarray, held: Data
     return max(scores, key=lambda one: scores[one])
 
 
-def _views(data: Dataset, task: Task, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def _views(data: Dataset, task: ImageTask, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return n random views of each image as rows, and their labels."""
     every = torch.arange(len(data))
     x = data.batch(every, torch.device("cpu"), torch.float32)

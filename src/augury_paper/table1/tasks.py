@@ -29,7 +29,7 @@ _BLOCK = 4096
 
 
 @dataclass(frozen=True)
-class Task:
+class ImageTask:
     """A data set and what is done to it.
 
     Attributes
@@ -59,9 +59,9 @@ class Task:
 
 
 TASKS = {
-    "mnist": Task("rotation(15)", "rotation(15)", 1, 4),
-    "cifar10": Task("rotation(15)", "rotation(5)", 1, 4),
-    "mammograms": Task("rotation(180)", "", 36 / 16, 36),
+    "mnist": ImageTask("rotation(15)", "rotation(15)", 1, 4),
+    "cifar10": ImageTask("rotation(15)", "rotation(5)", 1, 4),
+    "mammograms": ImageTask("rotation(180)", "", 36 / 16, 36),
 }
 
 

@@ -18,7 +18,7 @@ from augury.forecasting.trial import HeldOut
 _FIELDS = ("index", "losses", "right", "replicas", "half")
 
 
-class Journal:
+class RoundJournal:
     """Rounds by title, in memory and, where a path is given, in one ``.npz`` file.
 
     The file is written whole after each round. It holds numbers and text alone, so that nothing
@@ -32,7 +32,7 @@ class Journal:
         self.effort: dict[str, Any] | None = None  # chosen by the clock, so kept with the rounds
 
     @classmethod
-    def open(cls, path: str | Path | None, key: dict[str, Any]) -> Journal:
+    def open(cls, path: str | Path | None, key: dict[str, Any]) -> RoundJournal:
         """Open a journal; raise if the file belongs to another search."""
         journal = cls(None if path is None else Path(path), key)
         if journal.path is None:

@@ -14,7 +14,7 @@ from augury.data import Dataset
 from augury.forecasting.forecast import PLANNED, SMALL, Forecast
 from augury.forecasting.plan import TrainingPlan
 from augury.forecasting.policy.effort import MOST_FOLDS, Effort, stand_in_epochs
-from augury.forecasting.policy.journal import Journal
+from augury.forecasting.policy.journal import RoundJournal
 from augury.forecasting.training.own import OwnNetwork
 from augury.forecasting.trial import HeldOut, Trial, run_folds, shrink
 
@@ -36,7 +36,7 @@ class Rounds:
     seed: int
     effort: Effort
     own: OwnNetwork | None = None
-    journal: Journal = field(default_factory=Journal)
+    journal: RoundJournal = field(default_factory=RoundJournal)
     progress: Callable[[int, int, str], None] = lambda done, total, now: None
     path: list[dict[str, Any]] = field(default_factory=list)
     rate: float | None = None

@@ -20,7 +20,7 @@ from augury.forecasting.forecast import Judgement
 from augury.forecasting.plan import TrainingPlan
 from augury.forecasting.policy.chains import learned_chain
 from augury.forecasting.policy.effort import MOST_PARTS, Effort, choose_effort
-from augury.forecasting.policy.journal import Journal
+from augury.forecasting.policy.journal import RoundJournal
 from augury.forecasting.policy.policy import Policy, PolicyRow
 from augury.forecasting.policy.rounds import BUILT, FINAL, LAST, SINGLES, Rounds
 from augury.forecasting.policy.space import (
@@ -132,7 +132,7 @@ def search_policy(
         candidate.check(data.shape)
     if len(data) < _FEW:
         return _too_few(data, given, space, seed, started, command)
-    kept = Journal.open(journal, _key(data, given, space, own_rivals, seed, where, budget))
+    kept = RoundJournal.open(journal, _key(data, given, space, own_rivals, seed, where, budget))
     if kept.effort is None:
         kept.effort = asdict(choose_effort(data, given, where, budget, started, own))
     effort = Effort(**kept.effort)

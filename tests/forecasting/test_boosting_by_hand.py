@@ -201,7 +201,7 @@ def test_what_the_plan_says(monkeypatch):
         "epochs": None, "network": "boosting", "assumed": [], "examples": 80
     }  # fmt: skip
     assert (BoostingScore.copies, BoostingScore.default_features) == (3, None)
-    assert (CALIBRATION.slope, CALIBRATION.floor, CALIBRATION.share) == (0.7, 0.03, 0.5)
+    assert (CALIBRATION.slope, CALIBRATION.floor, CALIBRATION.share) == (0.73, 0.041, 0.72)
     assert (module._LEAF, module._MOST, module._FOLDS) == (20, 5000, 4)
 
 

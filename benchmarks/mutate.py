@@ -230,23 +230,29 @@ def measure(modules: list[Module], jobs: int, tolerate: bool) -> list[Module]:
 
 
 def _passing(modules: list[Module], jobs: int) -> list[Module]:
-    """Return the modules whose tests pass as they are; note those that do not."""
+    """Return the modules whose tests pass as they are; note those that do not.
+
+    Modules with the same tests are asked about once.
+    """
+    alike: dict[tuple[str, ...], list[Module]] = {}
+    for m in modules:
+        alike.setdefault(tuple(m.chosen), []).append(m)
     passing = []
     with tempfile.TemporaryDirectory() as folder:
-        names = {id(m): Path(folder) / str(k) for k, m in enumerate(modules)}
+        names = {tests: Path(folder) / str(k) for k, tests in enumerate(alike)}
 
-        def done(m: Module, status: int, cpu: float) -> None:
-            m.cpu, path = cpu, names[id(m)]
-            if status == 0:
-                passing.append(m)
-            elif path.exists():
-                m.left_out += json.loads(path.read_text())
+        def done(tests: tuple[str, ...], status: int, cpu: float) -> None:
+            failed = json.loads(names[tests].read_text()) if names[tests].exists() else []
+            for m in alike[tests]:
+                m.cpu = cpu
+                m.left_out += failed if status else []
+            passing.extend(alike[tests] if status == 0 else [])
 
-        work = [
-            (m, lambda m=m: fork(m.path, m.path.read_text(), m.chosen, 600, names[id(m)]))
-            for m in modules
-        ]
-        in_parallel(jobs, work, done)
+        def start(tests: tuple[str, ...]) -> int:
+            path = alike[tests][0].path
+            return fork(path, path.read_text(), list(tests), 600, names[tests])
+
+        in_parallel(jobs, [(tests, lambda tests=tests: start(tests)) for tests in alike], done)
     return passing
 
 

@@ -354,7 +354,8 @@ def test_a_network_at_the_ceiling_has_a_curve():
     entropy, chance, power = found._curve
     assert (entropy, chance) == pytest.approx((math.log(10), 0.1))
     assert power == pytest.approx(1.0)  # log 0.999 / log 0.999
-    assert found.accuracy[0].tolist() == pytest.approx([1.0, 1.0])
+    assert found.accuracy[0].tolist() == [1.0, 1.0]  # no rounding leads past it
+    assert found.baseline.expected == 1.0
     worse = make(fold([0.05, 0.05], [9.0, 9.0]))
     assert worse._curve[2] == pytest.approx(1.0)  # log 0.001 / log 0.001
     assert worse.accuracy[0, 0] == pytest.approx((0.1 + 0.9e-3 + 0.05) / 2)

@@ -236,7 +236,7 @@ class Forecast:
         if not self.classes:
             return learnt.clamp(-1, 1)
         by_loss = chance + (1 - chance) * learnt.clamp(_LEAST, 1).pow(power)
-        return (by_loss + weights @ fold.right) / 2
+        return ((by_loss + weights @ fold.right) / 2).clamp(0, 1)  # weights sum to nearly one
 
     def _learning_rate(self) -> float:
         """Return r of error ∝ examples^−r, from the last doubling that the trial saw."""

@@ -51,6 +51,19 @@ def test_what_data_lack_in_examples_folds_make_up():
     assert make_trial(TrainingPlan(), images(4), 7).examples == 2
 
 
+def test_larger_plans_are_tried_on_more_examples_and_fewer_folds():
+    """A tenth of the plan, as far as the work of the level allows; the planned network is like."""
+    shapes = {n: make_trial(TrainingPlan(examples=n), images(3000), 5) for n in (1000, 4000, 9000)}
+    found = {n: (trial.examples, trial.folds) for n, trial in shapes.items()}
+    assert found == {1000: (250, 2), 4000: (400, 1), 9000: (500, 1)}
+    assert make_trial(TrainingPlan(examples=50_000), images(6000), 9).examples == 2000
+
+
+def test_few_examples_are_judged_by_fewer():
+    held = [make_trial(TrainingPlan(), images(3000), level).held for level in (3, 5, 6)]
+    assert held == [1000, 1800, 2500]
+
+
 def test_the_planned_network_is_tried_from_level_eight():
     data = images(6000)
     assert make_trial(TrainingPlan(network="resnet"), data, 8).network == "resnet"
@@ -141,7 +154,9 @@ def test_where_nothing_changes_the_data_no_candidates_are_counted(clock):
 
 def test_without_a_budget_the_device_decides():
     data = images(100)
-    assert choose_level(TrainingPlan(), data, [flips()], CPU, None, 0.0) == 7
+    assert choose_level(TrainingPlan(), data, [flips()], CPU, None, 0.0) == 5
+    table = as_dataset(np.random.default_rng(0).normal(size=(30, 3)), np.arange(30) % 2)
+    assert choose_level(TrainingPlan(), table, [flips()], CPU, None, 0.0) == 7
     assert choose_level(TrainingPlan(), data, [flips()], GPU, None, 0.0) == 9
 
 

@@ -2,7 +2,7 @@
 
     python benchmarks/predict.py run DATA.npz --source NAME --epochs N [--network cnn] [--seeds 2]
         [--examples N] [--from-file SPECS] [--device auto] [--out DIR]
-    python benchmarks/predict.py trial DATA.npz --cell FILE [--device auto]
+    python benchmarks/predict.py trial DATA.npz --cell FILE [--effort N] [--key KEY]
     python benchmarks/predict.py table [--results DIR]
     python benchmarks/predict.py page [--results DIR] [--out docs/prediction.md]
     python benchmarks/predict.py --quick
@@ -78,7 +78,9 @@ def run(options: argparse.Namespace) -> Path:
     return try_again(out, train, device, options.effort)
 
 
-def try_again(path: Path, train: Dataset, device: torch.device, effort: int | None) -> Path:
+def try_again(
+    path: Path, train: Dataset, device: torch.device, effort: int | None, key: str = "trial"
+) -> Path:
     """Run the trial of a cell, on the training images alone, and write it into the cell."""
     cell = json.loads(path.read_text())
     specs = [spec for spec in cell["accuracy"] if spec != "identity"]
@@ -92,7 +94,7 @@ def try_again(path: Path, train: Dataset, device: torch.device, effort: int | No
     seconds = time.perf_counter() - started
     classes = len(train.classes or ())
     forecast = Forecast(folds, data.y, classes, trained=trial.examples, planned=cell["examples"])
-    cell["trial"] = {
+    cell[key] = {
         **asdict(trial), "level": level, "seconds": round(seconds, 1),
         "environment": environment(device), **summarise(forecast, specs),
     }  # fmt: skip
@@ -192,18 +194,24 @@ def judged(folder: Path, trial: str = "trial") -> list[tuple[Cell, dict[str, flo
     """Judge every cell that has a trial, by constants fitted to the other sources.
 
     `trial` is ``"trial"`` for trials of the planned network, ``"small"`` for those of a small one
-    in its place. Fine-tuning is judged apart.
+    in its place, ``"quick"`` for the default on a CPU, which has the constants of the small one.
+    Fine-tuning is judged apart.
     """
-    cells = [
+    cells = _tried(folder, trial)
+    known = _tried(folder, "small") if trial == "quick" else cells
+    fitted = {
+        source: fit([cell for cell in known if cell["source"] != source])
+        for source in {cell["source"] for cell in cells}
+    }
+    return [(cell, judge(cell, fitted[cell["source"]])) for cell in cells]
+
+
+def _tried(folder: Path, trial: str) -> list[Cell]:
+    return [
         {**cell, "trial": cell[trial]}
         for cell in read(folder)
         if cell.get(trial) and not cell.get("pretrained")
     ]
-    fitted = {
-        source: fit([cell for cell in cells if cell["source"] != source])
-        for source in {cell["source"] for cell in cells}
-    }
-    return [(cell, judge(cell, fitted[cell["source"]])) for cell in cells]
 
 
 def fine_tuned(folder: Path) -> list[tuple[Cell, dict[str, float]]]:
@@ -266,7 +274,7 @@ def draw(folder: Path = RESULTS) -> Figure:
 
 def page(folder: Path) -> str:
     """Return the page of the docs."""
-    rows, small = judged(folder), judged(folder, "small")
+    rows, small, quick = judged(folder), judged(folder, "small"), judged(folder, "quick")
     said, wrong = (sum(found[k] for _, found in rows) for k in ("said", "wrong"))
     maybe, amiss = (sum(found[k] for _, found in rows) for k in ("probably said", "probably wrong"))
     sources = sorted({cell["source"] for cell, _ in rows})
@@ -274,6 +282,9 @@ def page(folder: Path) -> str:
     return words.format(
         table="\n".join(table(rows)),
         small="\n".join(table(small)),
+        quick="\n".join(table(quick)) if quick else "",
+        quick_said=sum(found["said"] for _, found in quick),
+        quick_wrong=sum(found["wrong"] for _, found in quick),
         tuned="\n".join(table(fine_tuned(folder))),
         scores="\n".join(closed_forms(folder)),
         cells=len(rows),
@@ -308,6 +319,7 @@ def main() -> None:
     parser.add_argument("--examples", type=int)
     parser.add_argument("--effort", type=int)
     parser.add_argument("--cell", type=Path)
+    parser.add_argument("--key", default="trial", help="trial, small or quick, in the cell's file")
     parser.add_argument("--from-file", type=Path)
     options = parser.parse_args()
     if options.quick:
@@ -318,7 +330,8 @@ def main() -> None:
     elif options.command == "trial":
         with np.load(options.data) as arrays:
             train = as_dataset(arrays["x_train"], arrays["y_train"], max_examples=options.examples)
-        print(try_again(options.cell, train, resolve_device(options.device), options.effort))
+        device = resolve_device(options.device)
+        print(try_again(options.cell, train, device, options.effort, options.key))
     elif options.command == "page":
         write(options.out or "docs/prediction.md", page(options.results))
     else:

@@ -52,11 +52,13 @@ class TraditionalClassifier(AugmentedKernelClassifier):
     def _width(self) -> int:
         return self.n_views
 
-    def _block(self, x: Tensor, index: Tensor) -> tuple[Orbit, Tensor | None]:
+    def _block(
+        self, x: Tensor, index: Tensor, first: int, total: int
+    ) -> tuple[Orbit, Tensor | None]:
         phi, like = self._psi.phi, self._psi.weights
         assert like is not None
         examples = to_floats(x[int(index[0]) : int(index[-1]) + 1], like)
-        rng = Rng(self.seed_, index.to(examples.device))
+        rng = Rng(self.seed_, (index + first).to(examples.device))
         views = self.augmentation_.views(examples, self.n_views, rng)
         features = phi(views.flatten(0, 1)).unflatten(0, views.shape[:2])
         return Orbit(features, like.new_full((self.n_views,), 1 / self.n_views)), None
@@ -75,7 +77,7 @@ class RidgePath(TraditionalClassifier):
 
     path: dict[float, Tensor]
 
-    def _solve_ridge(self, x: Tensor, y: Tensor, progress: Any, *, short: bool) -> RidgeSolution:
+    def _solve_ridge(self, x: Any, y: Any, progress: Any, *, short: bool) -> RidgeSolution:
         with tensor_cores(short):
             sums = accumulate(self._batches(x, y, progress), gram=True)
         assert sums.gram is not None

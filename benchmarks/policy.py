@@ -284,6 +284,10 @@ def ahead(results: list[Found]) -> str:
 _LONGER = """\
 The search takes time, in which the recipes could have been trained for more epochs. Gains of the
 choice for the planned epochs, and of recipes that were trained longer by what the search took:"""
+_OLDER = (
+    "The policies for {} were searched by an earlier version, in which the contenders had no round "
+    "of their own, and TrivialAugment × 4 and UniformAugment took no part."
+)
 _NOT_LONGER = "Not measured: recipes that are trained longer by the time that the search took."
 
 
@@ -297,6 +301,8 @@ def page() -> str:
     filled["longer_words"] = _LONGER if longer else _NOT_LONGER
     if longer:
         filled["longer_words"] += "\n\n" + "\n".join(longer_table(longer))
+    older = [found["source"] for found in results if "note" in found]
+    filled["older"] = _wrapped(_OLDER.format(", ".join(older)) if older else "")
     kills = json.loads((RESULTS.parent / "policy_kills.json").read_text())
     return words.format(
         **filled, clear=clear, agree=agree, ahead=_wrapped(ahead(results)), same=kills["same"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -270,6 +271,14 @@ def test_gains_stay_within_what_is_possible(expected, shift):
 )
 def test_what_counts_as_having_learnt(tried, error, learnt):
     assert BaselineForecast(tried, tried, error, 0.1, False).learnt is learnt
+
+
+def test_what_guessing_might_show_is_not_learnt():
+    """Of 25 examples of two classes, guesses get 0.5 ± 0.1 right."""
+    few = make(fold([0.6], [0.68], size=25), classes=2).baseline
+    assert few.luck == pytest.approx(math.sqrt(few.chance * (1 - few.chance) / 25))
+    assert not replace(few, tried=few.chance + 1.99 * few.luck).learnt
+    assert replace(few, tried=few.chance + 2.01 * few.luck).learnt
 
 
 def test_an_effect_is_clear_from_the_95th_percentile_on():

@@ -90,11 +90,13 @@ class BaselineForecast:
     """What the most frequent class alone would give."""
     balanced: bool
     """Whether classes count alike, because they are very unequal."""
+    luck: float = 0.0
+    """Standard deviation of the accuracy that guessing has on so many examples."""
 
     @property
     def learnt(self) -> bool:
         """Whether the network knew more than which class is the most frequent."""
-        return self.tried > self.chance + 3 * max(self.error, 0.005)
+        return self.tried > self.chance + max(3 * self.error, 0.015, 2 * self.luck)
 
 
 class Forecast:
@@ -258,7 +260,10 @@ class Forecast:
             reach = min(self.doublings, 1.0) + max(self.doublings - 1.0, 0.0) / 2
             expected = 1 - (1 - tried) * 2 ** (-self.rate * reach)
         error = spread / math.sqrt(max(1, len(replicas)))
-        return BaselineForecast(tried, expected, error, self._curve[1], self.balanced)
+        chance = self._curve[1]
+        held = len(torch.cat([fold.index for fold in self.folds]).unique())
+        luck = math.sqrt(max(0.0, chance * (1 - chance)) / max(1, held)) if self.classes else 0.0
+        return BaselineForecast(tried, expected, error, chance, self.balanced, luck)
 
     def _run_noise(self) -> tuple[float, float]:
         """Return the standard error of δ that training runs leave, and its degrees of freedom.

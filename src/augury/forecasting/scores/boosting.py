@@ -71,7 +71,7 @@ class BoostingScore(Score):
         base = forecast.baseline
         value, half = 100 * base.expected, 1.96 * 100 * base.error
         warnings = []
-        if data.classes is not None and base.tried <= base.chance + 3 * max(base.error, 0.005):
+        if data.classes is not None and not base.learnt:
             warnings.append(
                 "boosting without augmentation learnt nothing beyond the most frequent class, so "
                 "nothing follows about augmentations"

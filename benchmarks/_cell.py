@@ -119,7 +119,7 @@ def summarise(forecast: Forecast, specs: Sequence[str]) -> dict[str, Any]:
     moved = [forecast.shift(k) for k in range(len(forecast))]
     return {
         "tried": forecast.baseline.tried, "expected": forecast.baseline.expected,
-        "rate": forecast.rate,
+        "rate": forecast.rate, "learnt": forecast.baseline.learnt,
         "shift": {s: m for s, (m, _) in zip(specs, moved, strict=True)},
         "error": {s: e for s, (_, e) in zip(specs, moved, strict=True)},
     }  # fmt: skip

@@ -42,6 +42,8 @@ from augury.forecasting.trial import shrink
 RESULTS = Path(__file__).parent / "results" / "predict_series"
 LONGEST = 512
 """Longer series are averaged down to this many values, for training and forecast alike."""
+VERDICTS = ("decided", "said", "wrong", "probably", "probably said", "probably wrong")
+"""What is said of verdicts."""
 STEADY = 0.8
 """Rank correlation of two halves of the seeds from which a set has an order to be forecast."""
 
@@ -173,6 +175,8 @@ def judged(folder: Path, trial: str = "trial") -> list[tuple[Cell, dict[str, flo
         constants = fit([other for other in cells if other is not cell])
         clear, right = clear_signs(cell, constants)
         found = judge(cell, constants)
+        if not cell["trial"].get("learnt", True):  # then a ranking gives no verdicts
+            found |= dict.fromkeys(VERDICTS, 0)
         rows.append((cell, {**found, "repeats": repeatable(cell), "clear": clear, "right": right}))
     return rows
 

@@ -23,6 +23,7 @@ SINGLES, BUILT, FINAL, LAST = 0, 2, 3, 4
 
 _FOLDS = LAST + MOST_FOLDS
 _SIDE, _LARGE = 32, 64  # pixels: larger images are shrunk to these
+_HELD, _LEAST_HELD, _MOST_HELD = 6, 1000, 2500  # held-out examples: times those trained on
 _SMALL = 40  # pixels: images up to this side are tried as small ones
 
 
@@ -112,11 +113,13 @@ class Rounds:
 
     def _trial(self, examples: int, planned: bool, large: bool) -> Trial:
         longest = max(self.data.shape[1:])
+        used = self.effort.examples(examples, self.data)
         side = _LARGE if large and longest > _SMALL else _SIDE
         return Trial(
             epochs=self.plan.epochs if planned else stand_in_epochs(self.plan),
-            examples=self.effort.examples(examples, self.data),
+            examples=used,
             folds=_FOLDS,
+            held=min(_MOST_HELD, max(_LEAST_HELD, _HELD * used)),
             network=self.plan.network if planned else "small",
             side=longest if planned and self.own is not None else side,
         )

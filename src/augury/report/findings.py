@@ -25,7 +25,7 @@ _WARNINGS = {
         "A011",
         "warning",
         "Too few examples to rely on",
-        "Take the order as a suggestion, and collect more examples before you decide by it.",
+        "Take the order as a suggestion, and collect more examples before you rely on it.",
         True,
     ),
     "many-classes": (
@@ -46,7 +46,7 @@ _WARNINGS = {
         "A013",
         "notice",
         "Some classes are very small",
-        "Their gains by class are the least certain: do not decide by them.",
+        "Their gains by class are the least certain: do not rely on them.",
         False,
     ),
 }
@@ -107,7 +107,8 @@ def _ceiling(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
             "notice",
             "Nothing is left to gain",
             ("every held-out example is classified correctly without augmentation",),
-            "Augment for what your examples lack and production will bring, and test on that.",
+            "Augment for changes that your examples do not show but that will occur in use, and "
+            "test on examples that show them.",
         )
 
 
@@ -170,8 +171,8 @@ def _unclear(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
                 f"{len(unclear)} of {count(len(ranking.rows), 'candidate')} cannot be told apart "
                 f"from no augmentation; a typical interval is ±{unit.plain(reach)} {unit.name}",
             ),
-            "Give the trial more time (a larger --budget) or more examples, or train the leaders: "
-            "part of the interval is how far real training strays from a brief trial."
+            "Give the trial more time (a larger --budget) or more examples, or train with the best "
+            "candidates yourself: part of each interval is how far forecasts have been off."
             if ranking.score == "trial"
             else "Use more examples if you have them: four times as many halve the intervals.",
         )
@@ -211,7 +212,7 @@ def _strength(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
         yield Finding(
             "A005",
             "info",
-            "Strength decides",
+            "The strength makes the difference",
             tuple(evidence),
             "Stay at or below the setting that helps.",
         )

@@ -163,6 +163,13 @@ def page(folder: Path) -> str:
             f"`{worst}` {real[worst]:+.1f} | {len(cell['accuracy']['identity'])} | "
             f"{repeatable(cell):.2f} |"
         )
+    timed = ["| trained on speakers | device | seconds | spearman | regret@3 |", "|" + " --- |" * 5]
+    timed += [
+        f"| {' '.join(map(str, cell['speakers']))} | {entry['device']} | {entry['seconds']:.0f} | "
+        f"{entry['spearman']:.2f} | {entry['regret@3']:.2f} |"
+        for cell in cells
+        for entry in cell.get("ranked", ())
+    ]
     mean = {
         spec: np.mean([real_gains(cell)[spec] for cell in cells])
         for spec in real_gains(cells[0])
@@ -171,7 +178,7 @@ def page(folder: Path) -> str:
     order = sorted(mean, key=lambda spec: -mean[spec])
     words = (Path(__file__).parent / "predict_sound_page.md").read_text()
     return words.format(
-        table="\n".join(table(rows)), cells="\n".join(lines),
+        table="\n".join(table(rows)), cells="\n".join(lines), timed="\n".join(timed),
         gains=", ".join(f"`{spec}` {mean[spec]:+.1f}" for spec in order),
         said=said, right=said - wrong, maybe=maybe, maybe_right=maybe - amiss,
     )  # fmt: skip

@@ -286,3 +286,10 @@ def test_what_cannot_be_searched_is_refused(digits):
         search_policy(digits, budget=0.01, device="cpu")
     with pytest.raises(AuguryError, match="either epochs or a plan"):
         search_policy(digits, epochs=1, plan=augury.TrainingPlan())
+
+
+def test_large_images_are_tried_large_by_the_planned_network():
+    large = augury.as_dataset(np.zeros((80, 64, 48), np.uint8), np.arange(80) % 2)
+    assert (effort.side_of(large, True), effort.side_of(large, False)) == (64, 32)
+    small = augury.as_dataset(np.zeros((80, 28, 28), np.uint8), np.arange(80) % 2)
+    assert effort.side_of(small, True) == 32

@@ -19,6 +19,7 @@ MOST_PARTS = 8  # of a policy that are left out in turn: of more, each matters l
 _REPLICAS = 3
 _SINGLES, _FAMILIES, _BUILT, _RECIPES, _PARTS = 51, 28, 46, 11, 8  # networks of a round, about
 _SAFETY = 0.85  # of the budget: steps vary in time
+_SMALL = 40  # pixels: images up to this side are tried as small ones
 _FEWEST = 64  # examples of a fold, below which a round says nothing
 
 
@@ -94,6 +95,11 @@ OWN = Effort(500, 250, 500, 800, planned=True)
 """For a network of the user's own, whose copies are trained one after the other."""
 
 
+def side_of(data: Dataset, large: bool) -> int:
+    """Return the side to which images are shrunk: 64 pixels if `large` and they are, else 32."""
+    return 64 if large and max(data.shape[1:]) > _SMALL else 32
+
+
 def stand_in_epochs(plan: TrainingPlan) -> int:
     """Return how long a small network is trained in place of the planned one.
 
@@ -137,7 +143,7 @@ def choose_effort(
     if own is not None:
         other = measure_own_pace(data, sample[-2:], device, own)
     elif effort.planned:
-        other = measure_pace(data, sample, device, plan.network)
+        other = measure_pace(data, sample, device, plan.network, side_of(data, large=True))
     else:
         other = small
     cores = 1 if device.type == "cuda" else torch.get_num_threads()

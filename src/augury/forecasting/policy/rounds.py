@@ -13,7 +13,7 @@ from augury.augmentations import Augmentation
 from augury.data import Dataset
 from augury.forecasting.forecast import PLANNED, SMALL, Forecast
 from augury.forecasting.plan import TrainingPlan
-from augury.forecasting.policy.effort import MOST_FOLDS, Effort, stand_in_epochs
+from augury.forecasting.policy.effort import MOST_FOLDS, Effort, side_of, stand_in_epochs
 from augury.forecasting.policy.journal import RoundJournal
 from augury.forecasting.training.own import OwnNetwork
 from augury.forecasting.trial import HeldOut, Trial, run_folds, shrink
@@ -22,9 +22,7 @@ SINGLES, BUILT, FINAL, LAST = 0, 2, 3, 4
 """The numbers of the first fold of each round, so that all rounds see other examples."""
 
 _FOLDS = LAST + MOST_FOLDS
-_SIDE, _LARGE = 32, 64  # pixels: larger images are shrunk to these
 _HELD, _LEAST_HELD, _MOST_HELD = 6, 1000, 2500  # held-out examples: times those trained on
-_SMALL = 40  # pixels: images up to this side are tried as small ones
 
 
 @dataclass
@@ -112,16 +110,15 @@ class Rounds:
         return known
 
     def _trial(self, examples: int, planned: bool, large: bool) -> Trial:
-        longest = max(self.data.shape[1:])
         used = self.effort.examples(examples, self.data)
-        side = _LARGE if large and longest > _SMALL else _SIDE
+        whole = planned and self.own is not None  # a network of one's own sees images as they are
         return Trial(
             epochs=self.plan.epochs if planned else stand_in_epochs(self.plan),
             examples=used,
             folds=_FOLDS,
             held=min(_MOST_HELD, max(_LEAST_HELD, _HELD * used)),
             network=self.plan.network if planned else "small",
-            side=longest if planned and self.own is not None else side,
+            side=max(self.data.shape[1:]) if whole else side_of(self.data, large),
         )
 
     def forecast(

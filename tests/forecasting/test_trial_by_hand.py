@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -117,7 +118,7 @@ class Fake:
 
     calls: list
 
-    def __init__(self, network, data, schedule, device, tick):
+    def __init__(self, network, data, schedule, device, tick, workers, journal):
         self.data, self.schedule = data, schedule
         Fake.calls = getattr(Fake, "calls", [])
         Fake.calls.append(self)
@@ -148,7 +149,7 @@ def log_loss(out, y):
     def at(log_scale):
         return torch.nn.functional.cross_entropy(math.exp(log_scale) * out, y).item()
 
-    found = minimize_scalar(at, bounds=(-8, 5), method="bounded", options={"xatol": 1e-6})
+    found: Any = minimize_scalar(at, bounds=(-8, 5), method="bounded", options={"xatol": 1e-6})
     return found.fun
 
 

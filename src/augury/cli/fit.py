@@ -11,7 +11,7 @@ import typer
 from augury._base.errors import AuguryError
 from augury._base.files import check_writable
 from augury.cli import options
-from augury.cli.reading import read
+from augury.cli.reading import connected, read, stream
 
 if TYPE_CHECKING:
     from augury.data import Dataset
@@ -48,6 +48,8 @@ def fit(
     memory: options.Memory = None,
     seed: options.Seed = 0,
     device: options.Device = "auto",
+    cluster: options.Cluster = None,
+    journal: options.Journal = None,
     label: options.Label = None,
     size: options.Size = None,
     kind: options.Kind = None,
@@ -69,7 +71,12 @@ def fit(
     )
 
     parsed = parse(augmentation)
-    found = read(
+    whole = None
+    if not holdout and loss == "quadratic":
+        whole = stream(data, label=label, size=size, kind=kind, task=task, seed=seed)
+    if journal is not None and cluster is None and whole is None:
+        raise AuguryError("--journal keeps the sums of shards; give it with shards or --cluster")
+    found = whole.about if whole is not None else read(
         data, label=label, size=size, kind=kind, task=task, group=group, seed=seed,
         skip_bad=skip_bad,
     )  # fmt: skip
@@ -101,14 +108,17 @@ def fit(
         else AugmentedKernelClassifier(parsed, loss=loss, **settings)
     )
     started = time.perf_counter()
-    with bar("fitting") as tick:
+    examples = (found.x[train], labels[train]) if whole is None else (whole,)
+    with connected(cluster, device) as workers, bar("fitting") as tick:
         model.fit(
-            found.x[train],
-            labels[train],
+            *examples,
             progress=lambda done, total: tick(done, total, "features"),
+            cluster=workers,
+            journal=journal,
         )
     seconds = time.perf_counter() - started
-    print(f"{found.name}: {len(train):,} examples of {found.kind} data")
+    count = len(train) if whole is None else len(whole)
+    print(f"{found.name}: {count:,} examples of {found.kind} data")
     for note in (*found.notes, *filter(None, [model.note_])):
         print(f"  {note}")
     print(f"{model.describe()}; {seconds:.1f} s")

@@ -10,7 +10,7 @@ import typer
 from augury._base.errors import AuguryError
 from augury.cli import options
 from augury.cli.output import check_outputs, command_line, new_table, save, say
-from augury.cli.reading import read
+from augury.cli.reading import connected, read, stream
 
 if TYPE_CHECKING:
     from augury.results.invariance import InvarianceProfile
@@ -52,6 +52,8 @@ def invariance(
     batch_size: options.BatchSize = None,
     seed: options.Seed = 0,
     device: options.Device = "auto",
+    cluster: options.Cluster = None,
+    journal: options.Journal = None,
     label: options.Label = None,
     size: options.Size = None,
     kind: options.Kind = None,
@@ -81,31 +83,38 @@ def invariance(
         )
     candidates = [parse(spec, imports=True) for spec in augmentation]
     where = resolve_device(device)
-    found = read(
+    whole = None
+    if max_examples == 0:
+        whole = stream(data, label=label, size=size, kind=kind, seed=seed)
+    found = whole.about if whole is not None else read(
         data, label=label, size=size, kind=kind, max_examples=max_examples, seed=seed,
         skip_bad=skip_bad,
     )  # fmt: skip
 
-    def measure(spec: str, filled: Path | None) -> InvarianceProfile:
+    def measure(spec: str, filled: Path | None, kept: Path | None) -> InvarianceProfile:
         download = pretrained and is_timm_name(spec)
         loaded = load_network(spec, found.shape, weights=filled, pretrained=download)
         with bar("measuring") as tick:
             return measure_invariance(
                 loaded.to(where),
-                found,
+                found if whole is None else whole,
                 candidates,
                 layers=layer,
                 n_views=n_views,
                 seed=seed,
                 batch_size=batch_size,
                 name=_label(spec, filled),
+                cluster=workers,
+                journal=kept,
                 progress=tick,
                 command=command_line(),
             )
 
-    result = measure(network, weights)
-    if against is not None:
-        result = result.compare(measure(against, against_weights))
+    with connected(cluster, device) as workers:
+        result = measure(network, weights, journal)
+        if against is not None:
+            kept = None if journal is None else journal.with_name(f"{journal.name}-against")
+            result = result.compare(measure(against, against_weights, kept))
     show(result)
     save(result, json, report)
 

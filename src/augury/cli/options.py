@@ -107,6 +107,19 @@ Budget = Annotated[
     float | None, typer.Option(metavar="SECONDS", help="About how long the trials may take.")
 ]
 
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WHERE",
+        help="Compute on a Dask cluster: its scheduler's address, local (a process per core), "
+        "local:4 (four of them) or local-cuda (one per GPU). The result is the same.",
+    ),
+]
+Journal = Annotated[
+    Path | None,
+    typer.Option(metavar="DIRECTORY", help="Keep finished jobs here, to resume stopped work."),
+]
+
 # Augmentations and networks
 
 Augmentation = Annotated[

@@ -13,7 +13,7 @@ from augury._base.errors import AuguryError
 from augury.cli import options
 from augury.cli.output import check_outputs, command_line, new_table, save, say
 from augury.cli.rank import describe_plan, load_planned
-from augury.cli.reading import read
+from augury.cli.reading import connected, read
 
 if TYPE_CHECKING:
     from augury.augmentations import Augmentation
@@ -78,6 +78,7 @@ def policy(
     max_examples: options.MaxExamples = 20_000,
     seed: options.Seed = 0,
     device: options.Device = "auto",
+    cluster: options.Cluster = None,
     label: options.Label = None,
     size: options.Size = None,
     group: options.Group = None,
@@ -110,12 +111,13 @@ def policy(
         data, label=label, size=size, group=group, max_examples=max_examples, seed=seed,
         skip_bad=skip_bad,
     )  # fmt: skip
-    with bar("searching") as tick:
+    with connected(cluster, device) as workers, bar("searching") as tick:
         result = search_policy(
             found, epochs=epochs, always=always or (), never=never or (), rivals=rivals,
             network=load_planned(network, found, weights, pretrained),
             pretrained=pretrained or weights is not None, tune=tune, budget=budget, started=started,
             seed=seed, device=device, max_examples=None, journal=journal, progress=tick,
+            cluster=workers,
             command=command_line(),
         )  # fmt: skip
     show(result)

@@ -12,7 +12,7 @@ from augury._base.errors import AuguryError
 from augury._base.text import listed
 from augury.cli import options
 from augury.cli.output import check_outputs, command_line, new_table, save, say
-from augury.cli.reading import read
+from augury.cli.reading import connected, read, stream
 
 if TYPE_CHECKING:
     from torch import nn
@@ -107,6 +107,8 @@ def rank(
     max_examples: options.MaxExamples = 20_000,
     seed: options.Seed = 0,
     device: options.Device = "auto",
+    cluster: options.Cluster = None,
+    journal: options.Journal = None,
     label: options.Label = None,
     size: options.Size = None,
     kind: options.Kind = None,
@@ -144,7 +146,10 @@ def rank(
     parts = {} if pipeline is None else take_apart(load_object(pipeline))
     if parts:
         candidates = [*(candidates or ()), *parts.values()]
-    found = read(
+    whole = None
+    if max_examples == 0 and score in ("alignment", "centred-alignment"):
+        whole = stream(data, label=label, size=size, kind=kind, task=task, seed=seed)
+    found = whole.about if whole is not None else read(
         data, label=label, size=size, kind=kind, task=task, group=group, max_examples=max_examples,
         seed=seed, skip_bad=skip_bad, rate=rate, seconds=seconds,
     )  # fmt: skip
@@ -157,9 +162,9 @@ def rank(
         families = None if candidates is None else [type(c).__name__ for c in candidates]
         candidates = strength_ladder(found.kind, families, shape=found.shape)
     planned = load_planned(network, found, weights, pretrained)
-    with bar("ranking") as tick:
+    with connected(cluster, device) as workers, bar("ranking") as tick:
         result = rank_data(
-            found,
+            found if whole is None else whole,
             augmentations=candidates,
             score=score,
             epochs=epochs,
@@ -176,6 +181,8 @@ def rank(
             max_examples=None,
             seed=seed,
             device=device,
+            cluster=workers,
+            journal=journal,
             progress=tick,
             command=command_line(),
         )

@@ -1,11 +1,29 @@
-"""The data of a command: read and prepared once, with a progress bar."""
+"""What a command works on, and where: its data, read with a progress bar, and its workers."""
 
 from __future__ import annotations
 
+import contextlib
+import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from augury.data import Dataset
+    from augury.cluster import Workers
+    from augury.data import Dataset, Shards
+
+
+@contextlib.contextmanager
+def connected(cluster: str | None, device: str) -> Iterator[Workers | None]:
+    """Connect to a cluster while a command works, and print where its dashboard is."""
+    if cluster is None:
+        yield None
+        return
+    from augury.cluster import open_workers
+
+    with open_workers(cluster, device) as workers:
+        if workers.dashboard:
+            print(f"{workers.slots} workers; dashboard: {workers.dashboard}", file=sys.stderr)
+        yield workers
 
 
 def read(
@@ -41,3 +59,20 @@ def read(
             skip_bad=skip_bad,
             progress=lambda done, total: tick(done, total, "files"),
         )
+
+
+def stream(
+    data: str,
+    *,
+    label: str | None,
+    size: int | None,
+    seed: int,
+    kind: str | None = None,
+    task: str | None = None,
+) -> Shards | None:
+    """Open DATA without reading it whole, where it is a directory of shards; None otherwise."""
+    from augury.data import is_sharded, open_shards
+
+    if not is_sharded(data):
+        return None
+    return open_shards(data, label=label, size=size, kind=kind, task=task, seed=seed)

@@ -7,7 +7,7 @@ from augury.data.new import NewExamples, load_new
 from augury.data.preparation import Preparation
 from augury.data.readers.embedded import EMBEDDED
 from augury.data.readers.noise import load_noise
-from augury.data.shards import open_shards
+from augury.data.shards import is_sharded, open_shards
 from augury.data.stream import InMemory, Shards, Stream
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Stream",
     "as_dataset",
     "describe",
+    "is_sharded",
     "load",
     "load_new",
     "load_noise",

@@ -11,11 +11,16 @@ from augury._base.given import as_path
 from augury._base.text import flat
 from augury.data.labels import encode
 from augury.data.load import prepare
-from augury.data.readers.find_parts import find_parts, parts_of
+from augury.data.readers.find_parts import find_parts, parts_of, shard_files
 from augury.data.readers.parts import read_parts
 from augury.data.sizes import sides
 from augury.data.source import Request, reading
 from augury.data.stream import SAMPLE, Shards, check_rows, compact
+
+
+def is_sharded(source: str | Path) -> bool:
+    """Return whether data is a directory of numbered shards."""
+    return bool(shard_files(Path(source)))
 
 
 def open_shards(

@@ -271,16 +271,23 @@ def _counts(stream: Shards) -> dict[str, Any]:
     return {"examples": len(stream), "counts": counts}
 
 
+def _digest(module: nn.Module) -> str:
+    """Return what sets the weights of a module apart from others."""
+    values = blake2b(digest_size=16)
+    for value in module.state_dict().values():
+        values.update(value.cpu().float().numpy().tobytes())
+    return values.hexdigest()
+
+
 def _key(stream: Stream, setting: Setting, score: str) -> dict[str, Any]:
     """Return what the jobs of a ranking depend on beside their names."""
-    phi, values = setting.phi, blake2b(digest_size=16)
-    for value in () if phi is None else phi.state_dict().values():
-        values.update(value.cpu().float().numpy().tobytes())
+    phi, own = setting.phi, setting.own
     return {
         "version": __version__,
         "data": stream.digest(),
         "score": score,
-        "features": None if phi is None else [phi.describe(), values.hexdigest()],
+        "features": None if phi is None else [phi.describe(), _digest(phi)],
+        "network": None if own is None else _digest(own.network),
         "n_views": setting.n_views,
         "seed": setting.seed,
         "plan": asdict(setting.plan),

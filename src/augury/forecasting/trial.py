@@ -18,6 +18,7 @@ from torch import Tensor
 
 from augury._base.errors import AuguryError
 from augury.augmentations.base import Augmentation
+from augury.cluster import Journal, Workers
 from augury.data.dataset import Dataset
 from augury.forecasting.splits import grouped_split
 from augury.forecasting.training.grouped import RATES
@@ -162,11 +163,14 @@ def run_folds(
     tick: Callable[[str], None] = lambda now: None,
     curve: bool = True,
     own: OwnNetwork | None = None,
+    workers: Workers | None = None,
+    journal: Journal | None = None,
 ) -> list[HeldOut]:
     """Train all candidates on some folds, and no augmentation beside them, and judge them.
 
     With `curve`, no augmentation is also trained on half of the examples, for a learning curve.
-    With `own`, that network is trained instead of the trial's.
+    With `own`, that network is trained instead of the trial's. With `workers` of a cluster each
+    network is a job, or on a GPU all of a fold; a `journal` keeps those that are finished.
     Costs folds × (candidates + 1.5 × replicas) × epochs × examples passes through the network.
     """
     folds = [make_fold(data, trial, seed, number) for number in numbers]
@@ -179,12 +183,11 @@ def run_folds(
         for r in range(trial.replicas)
     ]
     fewer = [replace(f, train=f.train[: max(2, len(f.train) // 2)]) for f in clean]
-    if own is not None:
-        runner: Runner = OwnRunner(own, data, schedule, device, tick)
-    elif device.type == "cuda":
-        runner = Together(trial.network, data, schedule, device, tick)
-    else:
-        runner = OneByOne(trial.network, data, schedule, device, tick)
+    kind: type[Runner] = Together if device.type == "cuda" else OneByOne
+    runner = (kind if own is None else OwnRunner)(
+        own or trial.network, data, schedule, device, tick,
+        workers or Workers(), journal or Journal(),
+    )  # fmt: skip
     tried, plain = runner.run(list(candidates), folds, clean)
     half = runner.run([], [], fewer)[1] if curve else [p[:, :0] for p in plain]
     found = []

@@ -19,22 +19,26 @@ _KINDS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def find_parts(path: Path, request: Request) -> tuple[Part, ...] | None:
-    """Return the numbered shards of a directory, in the order of their names; None without any.
+def shard_files(path: Path) -> list[Path]:
+    """Return the numbered shards of a directory, in the order of their names; none if it has none.
 
     Two or more files whose names end in a number are shards: of the format that most have.
     """
     if not path.is_dir():
-        return None
+        return []
     with os.scandir(path) as entries:  # listed once; a name alone says what a file is
         names = sorted(entry.name for entry in entries)
     found = [path / name for name in names if Path(name).suffix in _KINDS and number_of(Path(name))]
     by_kind = {suffix: [p for p in found if p.suffix == suffix] for suffix in _KINDS}
     by_kind[".npy"] = [p for p in by_kind[".npy"] if labels_beside(p) is not None]
-    suffix = max(by_kind, key=lambda s: len(by_kind[s]))
-    if len(by_kind[suffix]) < 2:
-        return None
-    return _open(by_kind[suffix], suffix, request)
+    most = max(by_kind.values(), key=len)
+    return most if len(most) > 1 else []
+
+
+def find_parts(path: Path, request: Request) -> tuple[Part, ...] | None:
+    """Return the shards of a directory, opened; None if it has none."""
+    found = shard_files(path)
+    return _open(found, found[0].suffix, request) if found else None
 
 
 def parts_of(path: Path, request: Request) -> tuple[Part, ...]:

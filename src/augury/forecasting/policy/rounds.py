@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from augury.augmentations import Augmentation
+from augury.cluster import Workers
 from augury.data import Dataset
 from augury.forecasting.forecast import PLANNED, SMALL, Forecast
 from augury.forecasting.plan import TrainingPlan
@@ -37,6 +38,7 @@ class Rounds:
     own: OwnNetwork | None = None
     journal: RoundJournal = field(default_factory=RoundJournal)
     progress: Callable[[int, int, str], None] = lambda done, total, now: None
+    workers: Workers = field(default_factory=Workers)
     path: list[dict[str, Any]] = field(default_factory=list)
     rate: float | None = None
     """The exponent of the learning curve, from the first round that had one."""
@@ -93,6 +95,7 @@ class Rounds:
             known = run_folds(
                 data, fitted, trial, numbers,
                 seed=self.seed, device=self.device, tick=tick, curve=curve, own=own,
+                workers=self.workers,
             )  # fmt: skip
             self.journal.write(title, specs, known)
         self.done = end

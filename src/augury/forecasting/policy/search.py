@@ -15,6 +15,7 @@ from augury._base.devices import resolve_device
 from augury._base.errors import AuguryError
 from augury._base.progress import Tick, ticking, with_progress
 from augury.augmentations import Augmentation, identity, parse
+from augury.cluster import Cluster, open_workers
 from augury.data import Dataset, as_dataset, describe
 from augury.forecasting.forecast import Judgement
 from augury.forecasting.plan import TrainingPlan
@@ -62,6 +63,7 @@ def search_policy(
     name: str = "data",
     max_examples: int | None = 20_000,
     journal: str | Path | None = None,
+    cluster: Cluster = None,
     started: float | None = None,
     progress: Tick | bool | None = None,
     command: str = "",
@@ -102,6 +104,8 @@ def search_policy(
         More examples than these are subsampled, each class in proportion; None for all.
     journal
         A file in which finished rounds are kept, so that a search that was stopped goes on.
+    cluster
+        Where networks are trained: see `augury.rank`. The policy is the same.
     started
         When the budget began to count, by `time.perf_counter`; now by default.
     progress
@@ -136,9 +140,10 @@ def search_policy(
     if kept.effort is None:
         kept.effort = asdict(choose_effort(data, given, where, budget, started, own))
     effort = Effort(**kept.effort)
-    rounds = Rounds(data, given, where, seed, effort, own, kept, ticking(progress))
-    rounds.total = sum(effort.work(data))
-    return _Search(rounds, space, own_rivals).run(started, command)
+    with open_workers(cluster, device) as workers:
+        rounds = Rounds(data, given, where, seed, effort, own, kept, ticking(progress), workers)
+        rounds.total = sum(effort.work(data))
+        return _Search(rounds, space, own_rivals).run(started, command)
 
 
 def _key(

@@ -71,6 +71,7 @@ class TrialScore(Score):
         folds = run(
             data, fitted, trial, range(trial.folds),
             seed=setting.seed, device=setting.device, tick=self.tick, own=own,
+            workers=setting.workers, journal=setting.journal,
         )  # fmt: skip
         classes = None if data.task == "regression" else data.outputs
         planned = setting.plan.examples or data.total

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -14,11 +15,14 @@ from torch import Tensor
 
 from augury._base.parallel import run_parallel
 from augury.augmentations.base import Augmentation
+from augury.cluster import Journal, Tensors, Workers
 from augury.data.dataset import Dataset
 from augury.forecasting.training.grouped import Grouped
 from augury.forecasting.training.members import Fold, Schedule, run_members, train_members
 from augury.forecasting.training.own import OwnTrainer, run_together, too_large
 from augury.forecasting.training.spectrogram import front_end
+
+_DRAWING = threading.Lock()  # threads share the generator that first weights are drawn from
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,13 @@ class Runner(ABC):
     schedule: Schedule
     device: torch.device
     tick: Callable[[str], None]
+    workers: Workers = field(default_factory=Workers)
+    journal: Journal = field(default_factory=Journal)
+
+    @property
+    def apart(self) -> bool:
+        """Whether jobs are sent to workers or kept in a journal, and not simply done here."""
+        return self.workers.remote or self.journal.path is not None
 
     @abstractmethod
     def run(
@@ -38,9 +49,17 @@ class Runner(ABC):
     ) -> tuple[list[Tensor], list[Tensor]]:
         """Return outputs ``(held, candidates, C)`` of each fold, ``(held, 1, C)`` of each clean."""
 
+    def named(self, fold: Fold, what: str) -> str:
+        """Return a name that tells a job from the others of a journal."""
+        network = self.network if isinstance(self.network, str) else "own network"
+        schedule = f"{self.schedule.epochs} epochs of {len(fold.train)} examples"
+        return f"{network}, {schedule} of {self.data.shape}, fold {fold.number}: {what}"
+
     def start(self, fold: Fold) -> Grouped:
+        """Return the network that a fold starts from."""
         shape = front_end(self.data).shape
-        return Grouped(self.network, 1, shape, self.data.outputs, fold.start)
+        with _DRAWING:
+            return Grouped(self.network, 1, shape, self.data.outputs, fold.start)
 
 
 class Together(Runner):
@@ -49,6 +68,8 @@ class Together(Runner):
     def run(
         self, candidates: list[Augmentation], folds: list[Fold], clean: list[Fold]
     ) -> tuple[list[Tensor], list[Tensor]]:
+        if self.apart:
+            return self._by_fold(candidates, folds, clean)
         starts = [self.start(fold) for fold in folds for _ in candidates]
         net = Grouped.joined([*starts, *(self.start(replica) for replica in clean)])
         tried = folds if candidates else []
@@ -58,6 +79,26 @@ class Together(Runner):
         copies = [len(candidates)] * len(tried) + [1] * len(clean)
         found = run_members(net, self.data, rows, copies)
         return found[: len(tried)], found[len(tried) :]
+
+    def _by_fold(
+        self, candidates: list[Augmentation], folds: list[Fold], clean: list[Fold]
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """Run a fold after the other, each one grouped network, whatever the number of GPUs."""
+        count = len(folds) or 1
+        step = len(clean) // count
+        jobs = {}
+        for k in range(count):
+            mine = clean[k * step : (k + 1) * step]
+            first = (folds or mine)[k if folds else 0]
+            name = self.named(first, f"{len(mine)} without and {list(map(repr, candidates))}")
+            jobs[name] = (candidates, folds[k : k + 1], mine)
+        alone = replace(self, tick=_silent, workers=Workers(1), journal=Journal())
+        found = list(
+            self.workers.map(train_group, alone, jobs, journal=self.journal, tick=self.tick)
+        )
+        tried = [outputs[0].to(self.device) for outputs in found] if folds and candidates else []
+        rest = [part.to(self.device) for outputs in found for part in outputs[len(tried) > 0 :]]
+        return tried, rest
 
 
 _Job = tuple[Fold, Augmentation | None]
@@ -72,7 +113,8 @@ class Single(Runner):
         self, candidates: list[Augmentation], folds: list[Fold], clean: list[Fold]
     ) -> tuple[list[Tensor], list[Tensor]]:
         jobs: list[_Job] = [(fold, candidate) for fold in folds for candidate in candidates]
-        done = self.run_jobs([*jobs, *((fold, None) for fold in clean)])
+        every: list[_Job] = [*jobs, *((fold, None) for fold in clean)]
+        done = self._sent(every) if self.apart else self.run_jobs(every)
         step = len(candidates)
         tried = [torch.cat(done[k : k + step], 1) for k in range(0, len(jobs), step or 1)]
         return tried, done[len(jobs) :]
@@ -80,6 +122,21 @@ class Single(Runner):
     @abstractmethod
     def run_jobs(self, jobs: list[_Job]) -> list[Tensor]:
         """Train a network for each job, and return its outputs for the held-out examples."""
+
+    def _workers(self) -> Workers:
+        return self.workers
+
+    def _sent(self, jobs: list[_Job]) -> list[Tensor]:
+        """Do the same on workers, a network at a time."""
+        alone = replace(self, tick=_silent, workers=Workers(1), journal=Journal())
+        named = {
+            self.named(fold, _called(candidate)): (fold, candidate) for fold, candidate in jobs
+        }
+        found = self._workers().map(
+            train_alone, alone, named, journal=self.journal,
+            tick=lambda name: self.tick(name.rsplit(": ", 1)[1]),
+        )  # fmt: skip
+        return [outputs.to(self.device) for (outputs,) in found]
 
 
 class OneByOne(Single):
@@ -103,6 +160,11 @@ class OneByOne(Single):
 class OwnRunner(Single):
     """Copies of a network of the user's own, a few at a time on a GPU."""
 
+    def _workers(self) -> Workers:
+        # here one at a time, since they draw from the one generator that there is
+        here = Workers(1, threads=torch.get_num_threads())
+        return self.workers if self.workers.remote else here
+
     def run_jobs(self, jobs: list[_Job]) -> list[Tensor]:
         most = _AT_ONCE if self.device.type == "cuda" else 1
         try:
@@ -125,6 +187,24 @@ class OwnRunner(Single):
             for _, candidate in some:
                 self.tick(_called(candidate))
         return found
+
+
+def train_alone(runner: Single, job: _Job) -> Tensors:
+    """Train the network of one job."""
+    (found,) = runner.run_jobs([job])
+    return (found,)
+
+
+def train_group(
+    runner: Together, job: tuple[list[Augmentation], list[Fold], list[Fold]]
+) -> Tensors:
+    """Train the networks of one fold as one."""
+    tried, plain = runner.run(*job)
+    return (*tried, *plain)
+
+
+def _silent(now: str) -> None:
+    """Report nothing: progress is by job where jobs are sent."""
 
 
 def _called(candidate: Augmentation | None) -> str:

@@ -194,7 +194,7 @@ def workers(options: argparse.Namespace, add: Any) -> None:
     folder = generate(options.folder / str(options.examples[0]), options.examples[0])
     shards = augury.open_shards(folder)
     expected = None
-    for count in (1, 2, 4, 0):
+    for count in (*options.workers, 0):
         with open_workers(f"local:{count}" if count else None, "cpu") as found:
             rank_with(shards, found, options.views, options.features, 0)  # workers import torch
             started = time.perf_counter()
@@ -219,17 +219,14 @@ def rank_with(shards: Any, where: Any, views: int, features: int, count: int) ->
 
 
 def nothing(shared: Any, job: int) -> tuple[torch.Tensor, ...]:
-    return (torch.zeros(job if isinstance(job, int) else 1),)
+    return (torch.zeros(job),)
 
 
 def costs(options: argparse.Namespace, add: Any) -> None:
     """What a job costs beside its work, and what moving its result or its data costs."""
-    sys.modules.setdefault("cluster", sys.modules[__name__])
-    nothing.__module__ = "cluster"  # so that workers find it by name
-    os.environ["PYTHONPATH"] = f"{Path(__file__).parent}:{os.environ.get('PYTHONPATH', '')}"
     from augury.cluster import open_workers
 
-    for count in (1, 2, 4):
+    for count in options.workers:
         started = time.perf_counter()
         with open_workers(f"local:{count}") as found:
             list(found.map(nothing, None, {"first": 1}))
@@ -340,6 +337,7 @@ def main() -> None:
     parser.add_argument("--fit", type=int, default=4000, help="features of the fit")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--components", type=int, default=10_000)
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--what", nargs="+", default=["alignment", "fit", "invariance"])
     parser.add_argument("--clean", action="store_true", help="remove the images afterwards")

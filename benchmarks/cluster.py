@@ -4,7 +4,7 @@
     python benchmarks/cluster.py throughput                        # fit beside products of matrices
     python benchmarks/cluster.py workers --folder /tmp/shards      # 1, 2 and 4 local workers
     python benchmarks/cluster.py costs                             # of a job, of bytes, of a start
-    python benchmarks/cluster.py kills                             # workers killed at random
+    python benchmarks/cluster.py kills scheduler                   # of workers and the scheduler
 
 Each part adds its numbers to ``cluster.json`` as soon as it has them. Images are generated: a
 pattern for each of ten classes, and noise.
@@ -172,13 +172,15 @@ def throughput(options: argparse.Namespace, add: Any) -> None:
 def _digits() -> np.ndarray:
     from sklearn.datasets import load_digits
 
-    return load_digits().images / 16
+    digits: Any = load_digits()
+    return digits.images / 16
 
 
 def _labels() -> np.ndarray:
     from sklearn.datasets import load_digits
 
-    return load_digits().target
+    digits: Any = load_digits()
+    return digits.target
 
 
 def _wait(device: torch.device) -> None:
@@ -261,7 +263,8 @@ def kills(options: argparse.Namespace, add: Any) -> None:
     folder = generate(options.folder / str(options.examples[0]), options.examples[0])
     shards = augury.open_shards(folder)
     network = torch.nn.Sequential(torch.nn.Conv2d(3, 16, 3), torch.nn.ReLU(), torch.nn.Flatten())
-    some = shards.draw(400, 0)
+    some = shards.draw(2000, 0)
+    digits = _digits()[:600], _labels()[:600]
 
     def alignment(where: Any, journal: Any) -> Any:
         ranking = augury.rank(
@@ -272,7 +275,7 @@ def kills(options: argparse.Namespace, add: Any) -> None:
 
     def fitted(where: Any, journal: Any) -> Any:
         model = augury.AugmentedKernelClassifier(
-            "rotation(15)", n_components=512, device="cpu", random_state=0
+            "horizontal_flip", n_components=512, device="cpu", random_state=0
         )
         return model.fit(shards, cluster=where, journal=journal).decision_function(some.x).tolist()
 
@@ -282,11 +285,18 @@ def kills(options: argparse.Namespace, add: Any) -> None:
         )
         return [(r.layer, r.augmentation, r.relative) for r in profile.rows]
 
+    def trial(where: Any, journal: Any) -> Any:
+        ranking = augury.rank(
+            *digits, augmentations=CANDIDATES[:4], epochs=10, effort=1, device="cpu", cluster=where,
+            journal=journal,
+        )  # fmt: skip
+        return [(r.augmentation, r.gain, r.low, r.high) for r in ranking.rows]
+
+    parts = {"alignment": alignment, "fit": fitted, "invariance": invariance, "trial": trial}
     chance = random.Random(0)
     with open_workers("local:2", "cpu") as found:
-        for name, run in (("alignment", alignment), ("fit", fitted), ("invariance", invariance)):
-            if name not in options.what:
-                continue
+        for name in options.what:
+            run = parts[name]
             run(found, None)  # workers import what they need
             started = time.perf_counter()
             expected = run(found, None)
@@ -323,7 +333,65 @@ def kill_one(workers: Any, journal: Path, before: dict[str, int]) -> None:
     os.kill(random.choice(pids), signal.SIGKILL)
 
 
-PARTS = {f.__name__: f for f in (memory, throughput, workers, costs, kills)}
+def scheduler(options: argparse.Namespace, add: Any) -> None:
+    """The scheduler killed half-way, and the same again: it goes on from the journal."""
+    import augury
+
+    folder = generate(options.folder / str(options.examples[0]), options.examples[0])
+    shards = augury.open_shards(folder)
+    address = "tcp://127.0.0.1:18786"
+
+    def start() -> list[subprocess.Popen[bytes]]:
+        call = [sys.executable, "-m", "distributed.cli."]
+        quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        first = [*call[:-1], f"{call[-1]}dask_scheduler", "--port", "18786", "--no-dashboard"]
+        second = [*call[:-1], f"{call[-1]}dask_worker", address, "--nworkers", "2"]
+        second += ["--nthreads", "1", "--memory-limit", "0", "--no-dashboard"]
+        made = [subprocess.Popen(first, **quiet)]
+        time.sleep(3)
+        return [*made, subprocess.Popen(second, **quiet)]
+
+    def run(journal: Path | None) -> tuple[Any, float]:
+        started = time.perf_counter()
+        ranking = augury.rank(
+            shards, None, CANDIDATES[:4], score="alignment", max_examples=None, n_views=2,
+            device="cpu", cluster=address, journal=journal, feature_map=augury.FourierFeatures(64),
+        )  # fmt: skip
+        rows = [(r.augmentation, r.gain, r.low, r.high) for r in ranking.rows]
+        return rows, time.perf_counter() - started
+
+    running = start()
+    try:
+        run(None)
+        expected, whole = run(None)
+        with tempfile.TemporaryDirectory() as temporary:
+            journal = Path(temporary) / "journal"
+            threading.Timer(whole / 2, running[0].kill).start()
+            said = ""
+            try:
+                run(journal)
+            except augury.AuguryError as error:
+                said = str(error)
+            before = {p.name: p.stat().st_mtime_ns for p in journal.glob("*.safetensors")}
+            for process in running:
+                process.kill()
+            running = start()
+            found, again = run(journal)
+            after = {p.name: p.stat().st_mtime_ns for p in journal.glob("*.safetensors")}
+        add(
+            "the scheduler killed half-way",
+            {
+                "seconds undisturbed": whole, "seconds of the repetition": again, "said": said,
+                "jobs": len(after), "jobs kept": len(before), "same result": found == expected,
+                "journal untouched": all(after[name] == at for name, at in before.items()),
+            },
+        )  # fmt: skip
+    finally:
+        for process in running:
+            process.kill()
+
+
+PARTS = {f.__name__: f for f in (memory, throughput, workers, costs, kills, scheduler)}
 
 
 def main() -> None:
@@ -339,7 +407,7 @@ def main() -> None:
     parser.add_argument("--components", type=int, default=10_000)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--kills", type=int, default=10)
-    parser.add_argument("--what", nargs="+", default=["alignment", "fit", "invariance"])
+    parser.add_argument("--what", nargs="+", default=["fit", "invariance", "trial", "alignment"])
     parser.add_argument("--clean", action="store_true", help="remove the images afterwards")
     parser.add_argument("--name", default="cluster")
     add_out(parser)

@@ -13,8 +13,9 @@ A mutant that no test notices has survived: the tests leave something open, or t
 difference, and then the result says why ("reason", which is kept from one run to the next).
 Mutants that exceed three times the CPU time of the tests, and five seconds, count as killed. With
 `--sample`, mutants are drawn at random from each module, by a seed. Tests that fail on the code as
-it is, where a package is missing, are left out with `--tolerate`; the result lists them. The result
-is written after every twenty mutants.
+it is, where a package is missing, are left out with `--tolerate`; the result lists them. With
+`--survivors`, those that survived an earlier run are tried again with the tests that there are now,
+and the rest of that result is kept. The result is written after every twenty mutants.
 """
 
 from __future__ import annotations
@@ -344,7 +345,11 @@ def main() -> None:
     modules = measure(modules, asked.jobs, asked.tolerate)
 
     def keep() -> None:
-        write(out, result | {m.name: _summary(m, known, asked) for m in modules}, asked)
+        found = {m.name: _summary(m, known, asked) for m in modules}
+        if asked.survivors is not None:
+            earlier = json.loads(asked.survivors.read_text())["modules"]
+            found = earlier | {name: _judged_again(earlier[name], f) for name, f in found.items()}
+        write(out, result | found, asked)
 
     judge(modules, asked.jobs, keep)
     keep()
@@ -378,6 +383,18 @@ def _survivors(path: Path) -> set[tuple[str, str, str]]:
         for name, module in known.items()
         for one in module["survived"]
     }
+
+
+def _judged_again(earlier: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
+    """Return an earlier result of a module without the survivors that are killed by now."""
+    still = {(one["before"], one["after"]) for one in found["survived"]}
+    seen = found["mutants"] == len(earlier["survived"])  # all of them were there and were tried
+    left = [one for one in earlier["survived"] if (one["before"], one["after"]) in still]
+    if not seen:
+        return earlier
+    killed = earlier["mutants"] - len(left)
+    return earlier | {"tests": found["tests"], "left_out": found["left_out"], "killed": killed,
+                      "survived": left}  # fmt: skip
 
 
 def _summary(m: Module, known: dict[Any, str], asked: argparse.Namespace) -> dict[str, Any]:

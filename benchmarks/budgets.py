@@ -5,10 +5,10 @@
     python benchmarks/budgets.py --data FOLDER --whole FOLDER
     python benchmarks/budgets.py --quick
 
-For each data set the same command is run with every budget and once with none, on two cores, as
-`augury rank FILE.npz --from-file SPECS --epochs N --budget S`, timed from the start of its process.
-The whole trial takes minutes on two cores: `whole` runs the same trial, `--effort 7`, on another
-device and keeps its rankings, and `--whole` then takes them in place of runs without a budget.
+For each data set the same command is run with every budget on two cores, as
+`augury rank FILE.npz --from-file SPECS --epochs N --budget S`, timed from the start of its process,
+and once with `--effort 7`, the whole trial of a small network. That takes minutes on two cores:
+`whole` runs it on another device and keeps its rankings, and `--whole` then takes them.
 The truth is what training every candidate showed, in ``benchmarks/results/predict``. FOLDER holds
 ``mnist.npz``, ``fashion.npz`` and ``cifar10.npz``, with x_train, y_train of at least as many
 examples as the cells have; the first examples of each class are taken, in order.
@@ -37,7 +37,7 @@ from predict import real_gains
 from scipy.stats import spearmanr
 
 from augury._base.files import write
-from augury.forecasting.effort import CPU
+from augury.forecasting.effort import CPU as WHOLE
 
 BUDGETS = (10, 20, 40, 80)
 CELLS = {
@@ -66,7 +66,7 @@ def command(data: Path, specs: Path, epochs: int, budget: int | None, out: Path)
     """Return the command of one run."""
     said = [sys.executable, "-m", "augury", "rank", str(data), "--from-file", str(specs)]
     said += ["--epochs", str(epochs), "--json", str(out), "--device", "cpu"]
-    return [*said, "--budget", str(budget)] if budget else said
+    return [*said, *(["--budget", str(budget)] if budget else ["--effort", str(WHOLE)])]
 
 
 def run_whole(jobs: list[dict[str, Any]], device: str, folder: Path) -> None:
@@ -74,7 +74,7 @@ def run_whole(jobs: list[dict[str, Any]], device: str, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for job in jobs:
         path = folder / f"{job['data']}.json"
-        words = [*job["words"], "--effort", str(CPU)]
+        words = list(job["words"])
         words[words.index("--json") + 1] = str(path)
         words[words.index("--device") + 1] = device
         subprocess.run(words, env=os.environ | _path(), check=True)

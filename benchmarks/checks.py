@@ -34,8 +34,8 @@ BUDGETS = """
 ## What a budget costs
 
 `augury rank … --budget S` on two cores, timed from the start of its process, against real training
-and against the whole trial, the same command without a budget (`benchmarks/budgets.py`). *Covered*
-is the share of real gains inside the 95 % interval, *level* the amount of work that the budget
+and against the whole trial of a small network, `--effort 7` (`benchmarks/budgets.py`). *Covered* is
+the share of real gains inside the 95 % interval, *level* the amount of work that the budget
 allowed. {kept} of {runs} runs kept their budget within 20 % and two seconds; the least coverage is
 {least:.0f} %.{refused}
 

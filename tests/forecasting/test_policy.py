@@ -284,6 +284,8 @@ def test_what_cannot_be_searched_is_refused(digits):
         search_policy(np.zeros((10, 3)), [0, 1] * 5)
     with pytest.raises(AuguryError, match="too short for one search; give at least"):
         search_policy(digits, budget=0.01, device="cpu")
+    with pytest.raises(AuguryError, match="must be cnn, resnet or lenet, got 'mine'; give one of"):
+        search_policy(digits, plan=augury.TrainingPlan(network="mine"))
     with pytest.raises(AuguryError, match="either epochs or a plan"):
         search_policy(digits, epochs=1, plan=augury.TrainingPlan())
 

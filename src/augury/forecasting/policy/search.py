@@ -41,6 +41,7 @@ from augury.forecasting.verdicts import POINTS
 _FEW = 60  # examples, below which nothing can be told
 _CLEARLY = 2.0  # standard errors of a gain: what is worse by more leaves the race
 _TIED = 0.5  # standard errors: what is worse by less cannot be told from the best
+_NETWORKS = ("cnn", "resnet", "lenet")
 MILD = "translation(0.1) >> scaling(0.9,1.1)"  # what changes the label of hardly any image
 
 
@@ -119,6 +120,11 @@ def search_policy(
         raise AuguryError("give either epochs or a plan, which holds them; got both")
     given = plan or (TrainingPlan() if epochs is None else TrainingPlan(epochs=epochs))
     given, module = planned_network(given, network, pretrained, tune)
+    if module is None and given.network not in _NETWORKS:
+        raise AuguryError(
+            f"the plan's network must be {', '.join(_NETWORKS[:-1])} or {_NETWORKS[-1]}, got "
+            f"{given.network!r}; give one of your own as network"
+        )
     check_numbers(budget=budget)
     space = Space.of(always, never)
     own_rivals = [parse(rival) for rival in rivals]

@@ -341,7 +341,7 @@ def scheduler(options: argparse.Namespace, add: Any) -> None:
     shards = augury.open_shards(folder)
     address = "tcp://127.0.0.1:18786"
 
-    def start() -> list[subprocess.Popen[bytes]]:
+    def start() -> list[subprocess.Popen[Any]]:
         call = [sys.executable, "-m", "distributed.cli."]
         quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         first = [*call[:-1], f"{call[-1]}dask_scheduler", "--port", "18786", "--no-dashboard"]

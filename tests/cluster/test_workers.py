@@ -64,6 +64,14 @@ def test_a_killed_worker_is_replaced_and_what_is_journalled_is_not_done_again(tm
     assert journal.seen == {job: journal.times(job) for job in named}
 
 
+def test_a_scheduler_that_is_gone_is_said(client, monkeypatch):
+    with open_workers(client) as workers:
+        workers.check_alive()
+        monkeypatch.setattr(client, "status", "connecting")
+        with pytest.raises(AuguryError, match="scheduler of the cluster is gone"):
+            list(workers.map(jobs.scale, torch.tensor([1.0]), {"job": 1}))
+
+
 def test_a_refusal_on_a_worker_is_the_users_line(client):
     with open_workers(client) as workers, pytest.raises(AuguryError, match=r"^job 3 is refused$"):
         list(workers.map(jobs.refuse, None, {"job": 3}))

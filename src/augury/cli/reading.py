@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -20,6 +21,8 @@ def connected(cluster: str | None, device: str) -> Iterator[Workers | None]:
         return
     from augury.cluster import open_workers
 
+    for name in ("distributed", "tornado.application"):  # what goes wrong is said in one line
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     with open_workers(cluster, device) as workers:
         if workers.dashboard:
             print(f"{workers.slots} workers; dashboard: {workers.dashboard}", file=sys.stderr)

@@ -37,6 +37,11 @@ Work = Callable[[Any, Any], Tensors]
 
 Submit = Callable[[Any], Future[Tensors]]
 
+_GONE = (
+    "the scheduler of the cluster is gone; start it and repeat the command: what a journal holds "
+    "is not done again"
+)
+_LOOK = 2.0  # seconds between looks whether a cluster is still there
 _AHEAD = 3  # jobs for each worker that are begun before the next result in order is there
 
 
@@ -105,11 +110,14 @@ class Workers:
                             tick(begun)
                     if name in ready:
                         break
-                    ended = wait(running, return_when=FIRST_COMPLETED).done
-                    for future in [f for f in running if f in ended]:  # in the jobs' order
-                        done = running.pop(future)
-                        ready[done] = self._result(future, done)
-                        journal.write(done, ready[done])
+                    ended = wait(running, _LOOK, return_when=FIRST_COMPLETED).done
+                    self.check_alive()
+                    finished = [future for future in running if future in ended]  # in order
+                    ended.clear()
+                    while finished:
+                        done = running.pop(finished[0])
+                        ready[done] = self._result(finished.pop(0), done)
+                        journal.write(done, ready[done])  # a cluster has forgotten the job by now
                         tick(done)
                 yield ready.pop(name)
         finally:
@@ -126,6 +134,9 @@ class Workers:
 
     def _result(self, future: Future[Tensors], job: str) -> Tensors:
         return future.result()
+
+    def check_alive(self) -> None:
+        """Raise if nobody is there to finish a job."""
 
 
 class ClusterWorkers(Workers):
@@ -169,16 +180,17 @@ class ClusterWorkers(Workers):
 
         return submit, functools.partial(pool.shutdown, wait=False)
 
+    def check_alive(self) -> None:
+        if self.client.status != "running":  # its futures may never be told
+            raise AuguryError(_GONE)
+
     def _result(self, future: Future[Tensors], job: str) -> Tensors:
         from distributed import KilledWorker
 
         try:
             return future.result()
         except CancelledError:
-            raise AuguryError(
-                "the scheduler of the cluster is gone; start it and repeat the command: what a "
-                "journal holds is not done again"
-            ) from None
+            raise AuguryError(_GONE) from None
         except KilledWorker as error:
             raise AuguryError(
                 f"the job {job} ended {error.allowed_failures + 1} workers, perhaps for want of "

@@ -5,6 +5,7 @@
     python benchmarks/cluster.py workers --folder /tmp/shards      # 1, 2 and 4 local workers
     python benchmarks/cluster.py costs                             # of a job, of bytes, of a start
     python benchmarks/cluster.py kills scheduler                   # of workers and the scheduler
+    python benchmarks/cluster.py model                             # 10 to 1,000 workers, simulated
 
 Each part adds its numbers to ``cluster.json`` as soon as it has them. Images are generated: a
 pattern for each of ten classes, and noise.
@@ -13,6 +14,7 @@ pattern for each of ten classes, and noise.
 from __future__ import annotations
 
 import argparse
+import heapq
 import json
 import multiprocessing
 import os
@@ -195,6 +197,7 @@ def workers(options: argparse.Namespace, add: Any) -> None:
 
     folder = generate(options.folder / str(options.examples[0]), options.examples[0])
     shards = augury.open_shards(folder)
+    add("examples", options.examples[0])
     expected = None
     for count in (*options.workers, 0):
         with open_workers(f"local:{count}" if count else None, "cpu") as found:
@@ -391,7 +394,52 @@ def scheduler(options: argparse.Namespace, add: Any) -> None:
             process.kill()
 
 
-PARTS = {f.__name__: f for f in (memory, throughput, workers, costs, kills, scheduler)}
+def simulate(jobs: int, count: int, work: float, client: float, window: int) -> float:
+    """Return the seconds of jobs that workers do and whose results one client takes in turn.
+
+    Job k begins when a worker is free and the result of job k − window has been taken.
+    """
+    free = [0.0] * count
+    taken: list[float] = []
+    client_free = 0.0
+    for k in range(jobs):
+        opened = taken[k - window] if k >= window else 0.0
+        ended = max(heapq.heappop(free), opened) + work
+        heapq.heappush(free, ended)
+        client_free = max(client_free, ended) + client
+        taken.append(client_free)
+    return client_free
+
+
+def model(options: argparse.Namespace, add: Any) -> None:
+    """Predict alignments of eight candidates from the measured costs, for many workers."""
+    costs_ = json.loads((options.out / "cluster_costs.json").read_text())
+    runs = json.loads((options.out / "cluster_workers.json").read_text())
+    one = costs_["costs with 1 workers"]
+    groups, candidates, rows = 20, 1 + len(CANDIDATES), 65_536
+    measured = runs["alignment with 1 workers"]["seconds"]
+    bytes_ = 8 * groups * options.features**2
+    client = one["a job, ms"] / 1e3 + bytes_ / 2**20 / one["results, MiB/s"]
+    shards = runs["examples"] // SHARDS
+    each = (measured / (candidates * SHARDS) - client) / shards  # seconds of an example
+    add("model", {"an example, us": 1e6 * each, "a result, MiB": bytes_ / 2**20,
+                  "client, s a job": client})  # fmt: skip
+    for count in options.workers:
+        work, jobs = each * shards, candidates * SHARDS
+        found = simulate(jobs, count, work, client, 3 * count)
+        real = runs[f"alignment with {count} workers"]["seconds"]
+        add(f"{count} workers, simulated", {"seconds": found, "measured": real})
+    for examples in (10**6, 10**8, 10**9):
+        jobs = candidates * -(-examples // rows)
+        times = {}
+        for count in (10, 100, 1000):
+            window = min(3 * count, int(64 * 2**30 / bytes_))  # results in 64 GiB of memory
+            times[f"{count} workers"] = simulate(jobs, count, each * rows, client, window)
+        times["client alone"] = jobs * client
+        add(f"{examples:,} examples", times)
+
+
+PARTS = {f.__name__: f for f in (memory, throughput, workers, costs, kills, scheduler, model)}
 
 
 def main() -> None:
@@ -414,7 +462,7 @@ def main() -> None:
     options = parser.parse_args()
     result: dict[str, Any] = environment(torch.device(options.devices[0]), "distributed")
 
-    def add(what: str, found: dict[str, Any]) -> None:
+    def add(what: str, found: Any) -> None:
         result[what] = found
         save(options.out, options.name, result)
         print(what, json.dumps(found), flush=True)

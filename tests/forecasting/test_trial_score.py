@@ -9,7 +9,7 @@ import torch
 from augury.augmentations import flips, identity, parse
 from augury.data import as_dataset
 from augury.forecasting import series
-from augury.forecasting.forecast import PLANNED, SMALL, Forecast
+from augury.forecasting.forecast import CUT, PLANNED, SMALL, Forecast
 from augury.forecasting.plan import TrainingPlan
 from augury.forecasting.scores import Setting
 from augury.forecasting.scores import trial as module
@@ -256,3 +256,16 @@ def test_tables_are_bound_to_the_rows_of_each_fold(monkeypatch):
         assert "not among those that forecasts were checked on" in found.warnings[0]
     assert len(asked) == 2
     assert "linear model is better" not in found.warnings[-1]
+
+
+@pytest.mark.parametrize(("effort", "calibration"), [(2, CUT), (3, SMALL)])
+def test_what_a_cut_costs_is_in_the_interval(monkeypatch, effort, calibration):
+    """Fewer epochs than planned: a gain may be wrong by its own size, and more."""
+    found, score, _, _ = judge(monkeypatch, images(), effort=effort)
+    forecast = Forecast(
+        [fold(0.6, (0.59, 0.61))], images().y, 10, trained=score.trial.examples, planned=600,
+        calibration=calibration,
+    )  # fmt: skip
+    assert found.candidates == [forecast.judge(0)]
+    row = found.candidates[0]
+    assert (row.low < -row.gain) is (effort < 3)

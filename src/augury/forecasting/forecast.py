@@ -59,6 +59,10 @@ PLANNED = Calibration(slope=1.11, floor=0.009, share=0.06)
 SMALL = Calibration(slope=1.0, floor=0.027, share=0.22)
 """For trials of a small network in its place."""
 
+CUT = Calibration(slope=1.0, floor=0.04, share=1.0)
+"""For trials with fewer epochs than are planned, which miss real gains by as much as they foresee:
+``docs/checks.md`` has what budgets of 10 to 80 seconds showed."""
+
 
 @dataclass(frozen=True)
 class Judgement:

@@ -12,7 +12,7 @@ import torch
 from augury.augmentations.base import Augmentation
 from augury.forecasting import series, sound
 from augury.forecasting.effort import DECIDES, MEASURED, choose_level, make_trial
-from augury.forecasting.forecast import PLANNED, SMALL, Forecast, Judgement
+from augury.forecasting.forecast import CUT, PLANNED, SMALL, Forecast, Judgement
 from augury.forecasting.linear import linear_score
 from augury.forecasting.scores.base import Judged, Score
 from augury.forecasting.tables import run_table_folds
@@ -78,6 +78,8 @@ class TrialScore(Score):
         calibration = SMALL if trial.network == "small" else PLANNED
         if self._kind is not None:
             calibration = self._kind.CALIBRATIONS[trial.network]
+        if level < DECIDES:
+            calibration = CUT
         forecast = Forecast(
             folds, data.y, classes, trained=trial.examples, planned=planned, calibration=calibration
         )

@@ -162,6 +162,16 @@ def differs(cell: Cell) -> bool:
     return bool(np.ptp([np.mean(v) for v in cell["accuracy"].values()]) > 0)
 
 
+def learnt(cell: Cell) -> bool:
+    """Return whether the network of the trial learnt more than the most frequent class."""
+    return cell["trial"]["learnt"]
+
+
+def tells(cell: Cell) -> bool:
+    """Return whether constants can be fitted to a set: something, but not everything, was right."""
+    return learnt(cell) and cell["trial"]["tried"] < 0.999
+
+
 def judged(folder: Path, trial: str = "trial") -> list[tuple[Cell, dict[str, float]]]:
     """Judge every set on which candidates differ, by constants fitted to the other such sets.
 
@@ -172,10 +182,10 @@ def judged(folder: Path, trial: str = "trial") -> list[tuple[Cell, dict[str, flo
     cells = [cell for cell in cells if differs(cell)]
     rows = []
     for cell in cells:
-        constants = fit([other for other in cells if other is not cell])
+        constants = fit([other for other in cells if other is not cell and tells(other)])
         clear, right = clear_signs(cell, constants)
         found = judge(cell, constants)
-        if not cell["trial"].get("learnt", True):  # then a ranking gives no verdicts
+        if not learnt(cell):  # then a ranking gives no verdicts
             found |= dict.fromkeys(VERDICTS, 0)
         rows.append((cell, {**found, "repeats": repeatable(cell), "clear": clear, "right": right}))
     return rows

@@ -15,6 +15,7 @@ import augury
 from augury._base.errors import AuguryError
 from augury.data import InMemory, Shards, load, open_shards
 from augury.data.readers.parts import NpyPart
+from augury.data.readers.tree import find_files
 
 N = 60
 
@@ -170,3 +171,21 @@ def test_a_digest_changes_with_files_and_values(tmp_path):
     data = augury.as_dataset(x, y)
     assert InMemory(data, 9).digest() == InMemory(data, 20).digest()
     assert InMemory(data, 9).digest() != InMemory(augury.as_dataset(255 - x, y), 9).digest()
+
+
+def test_a_directory_is_listed_once_and_its_files_are_not_looked_at(tmp_path, monkeypatch):
+    import os
+
+    for name in ("a", "b/deep"):
+        (tmp_path / "train" / name).mkdir(parents=True)
+        for k in range(3):
+            (tmp_path / "train" / name / f"{k}.png").touch()
+    (tmp_path / "val").mkdir()
+    listed, real = [], os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: listed.append(str(path)) or real(path))
+    monkeypatch.setattr(os, "stat", lambda *a, **k: pytest.fail("a file was looked at"))
+    tree = find_files(tmp_path, "photos")
+    monkeypatch.undo()
+    assert [file.name for file in tree.files] == ["0.png", "1.png", "2.png"] * 2
+    assert tree.names == ["a", "b"]
+    assert len(listed) == len(set(listed)) == 6

@@ -57,21 +57,22 @@ def find_files(path: Path, shown: str, *, new: bool = False) -> Tree:
     ``val`` or ``test`` is read there, and `new` files from ``test`` or ``val``. Loose files have
     no class, which only new ones need not have.
     """
-    counts = _suffixes(path)
+    listing = _Listing()
+    counts = _suffixes(path, listing)
     images, sounds = (sum(counts[e] for e in m.extensions) for m in (IMAGES, RECORDINGS))
-    return _find(path, shown, RECORDINGS if sounds > images else IMAGES, new)
+    return _find(path, shown, RECORDINGS if sounds > images else IMAGES, new, listing)
 
 
-def _find(path: Path, shown: str, media: Media, new: bool) -> Tree:
-    folders, nouns = _folders(path), f"{media.noun}s"
-    part = _part(path, folders, media, new)
+def _find(path: Path, shown: str, media: Media, new: bool, listing: _Listing) -> Tree:
+    folders, nouns = _folders(path, listing), f"{media.noun}s"
+    part = _part(path, folders, media, new, listing)
     if part is not None:
-        tree = _find(path / part, f"{shown}/{part}", media, new)
+        tree = _find(path / part, f"{shown}/{part}", media, new, listing)
         others = [folder for folder in folders if folder != part]
         note = f"{part}/ was read" + (f", and {listed(others)} not" if others else "")
         return replace(tree, notes=[note, *tree.notes])
-    loose = _search(path, media, deep=False)
-    found = {folder: _search(path / folder, media) for folder in folders}
+    loose = _search(path, media, listing, deep=False)
+    found = {folder: _search(path / folder, media, listing) for folder in folders}
     names = [folder for folder in folders if found[folder].files]
     if not names:
         if loose.files and new:
@@ -100,16 +101,38 @@ def _find(path: Path, shown: str, media: Media, new: bool) -> Tree:
     return Tree(files, y, names, notes, media)
 
 
-def _suffixes(path: Path) -> Counter[str]:
+class _Listing:
+    """Directories as they were listed, each once: a listing says what is a file without `stat`."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, list[os.DirEntry[str]]] = {}
+
+    def entries(self, folder: Path) -> list[os.DirEntry[str]]:
+        """Return what lies in a directory, by name; not what is hidden or left by a system."""
+        known = self._known.get(str(folder))
+        if known is None:
+            with os.scandir(folder) as found:
+                known = [e for e in found if not e.name.startswith(".")]
+            known = [e for e in known if e.name.lower() not in _IGNORED]
+            self._known[str(folder)] = known = sorted(known, key=lambda e: e.name)
+        return known
+
+
+def _suffixes(path: Path, listing: _Listing) -> Counter[str]:
     """Count the files below a directory by what their names end in."""
     counts: Counter[str] = Counter()
-    for _, folders, files in os.walk(path):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        counts.update(os.path.splitext(name)[1].lower() for name in files)
+    waiting = [path]
+    while waiting:
+        here = waiting.pop()
+        for entry in listing.entries(here):
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(here / entry.name)
+            else:
+                counts[os.path.splitext(entry.name)[1].lower()] += 1
     return counts
 
 
-def _part(path: Path, folders: list[str], media: Media, new: bool) -> str | None:
+def _part(path: Path, folders: list[str], media: Media, new: bool, listing: _Listing) -> str | None:
     """Return the sub-directory of a train/val/test layout that is to be read, if it is one."""
     lower = {folder.lower(): folder for folder in folders}
     if not any(name in lower for name in _TRAIN) or not set(lower) <= {*_TRAIN, *_TEST}:
@@ -117,10 +140,11 @@ def _part(path: Path, folders: list[str], media: Media, new: bool) -> str | None
     wanted = (*_TEST, *_TRAIN) if new else _TRAIN
     part = next(lower[name] for name in wanted if name in lower)
     inside = path / part
-    return part if any(_search(inside / f, media).files for f in _folders(inside)) else None
+    below = (_search(inside / folder, media, listing) for folder in _folders(inside, listing))
+    return part if any(found.files for found in below) else None
 
 
-def _search(folder: Path, media: Media, *, deep: bool = True) -> _Found:
+def _search(folder: Path, media: Media, listing: _Listing, *, deep: bool = True) -> _Found:
     """Find the files of a kind below a directory, sorted by path; links are followed once."""
     found = _Found()
     seen: set[str] = set()
@@ -131,19 +155,16 @@ def _search(folder: Path, media: Media, *, deep: bool = True) -> _Found:
         if real in seen:
             continue
         seen.add(real)
-        with os.scandir(here) as entries:
-            for entry in entries:
-                if entry.name.startswith(".") or entry.name.lower() in _IGNORED:
-                    continue
-                if entry.is_dir():
-                    waiting += [here / entry.name] if deep else []
-                elif entry.is_file() or entry.is_symlink():
-                    suffix = os.path.splitext(entry.name)[1].lower()
-                    if suffix in media.extensions and entry.is_file():
-                        found.files.append(here / entry.name)
-                        found.deeper += here != folder
-                    else:
-                        found.others[suffix or "without suffix"] += 1
+        for entry in listing.entries(here):
+            if entry.is_dir():
+                waiting += [here / entry.name] if deep else []
+            elif entry.is_file() or entry.is_symlink():
+                suffix = os.path.splitext(entry.name)[1].lower()
+                if suffix in media.extensions and entry.is_file():
+                    found.files.append(here / entry.name)
+                    found.deeper += here != folder
+                else:
+                    found.others[suffix or "without suffix"] += 1
     found.files.sort(key=lambda file: file.parts)
     return found
 
@@ -161,13 +182,8 @@ def _unread(others: Counter[str]) -> list[str]:
     return [f"{total:,} {what} not read: {listed(kinds, 6)}{hint}"]
 
 
-def _folders(folder: Path) -> list[str]:
-    with os.scandir(folder) as entries:
-        return sorted(
-            e.name
-            for e in entries
-            if e.is_dir() and not e.name.startswith(".") and e.name.lower() not in _IGNORED
-        )
+def _folders(folder: Path, listing: _Listing) -> list[str]:
+    return [entry.name for entry in listing.entries(folder) if entry.is_dir()]
 
 
 def _nothing(

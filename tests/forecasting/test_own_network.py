@@ -13,10 +13,9 @@ from augury.augmentations import identity, vertical_flip
 from augury.data import as_dataset
 from augury.forecasting.effort import make_trial
 from augury.forecasting.plan import TrainingPlan
-from augury.forecasting.training import runners
 from augury.forecasting.training.adamw import one_cycle
 from augury.forecasting.training.members import Fold, Schedule
-from augury.forecasting.training.own import OwnNetwork, OwnTrainer, run_together
+from augury.forecasting.training.own import OwnNetwork, OwnTrainer
 
 CPU = torch.device("cpu")
 
@@ -185,32 +184,3 @@ def test_too_little_memory_is_one_line(data, monkeypatch):
     monkeypatch.setattr(trainer, "_step", full)
     with pytest.raises(AuguryError, match=r"too little memory on cpu .* of 10 pixels"):
         trainer.run(None, fold_of(data))
-
-
-def test_trainers_in_turn_give_what_each_gives_alone(data):
-    own = OwnNetwork(small_net())
-    folds = [Fold(torch.arange(40), torch.arange(40, 60), 0, k) for k in range(2)]
-
-    def trainer():
-        return OwnTrainer(own, data, Schedule(2, batch=16), CPU)
-
-    together = run_together([trainer(), trainer()], [(None, folds[0]), (vertical_flip(), folds[1])])
-    torch.testing.assert_close(together[0], trainer().run(None, folds[0]))
-    torch.testing.assert_close(together[1], trainer().run(vertical_flip(), folds[1]))
-
-
-def test_several_at_a_time_that_do_not_fit_are_trained_one_by_one(data, monkeypatch):
-    monkeypatch.setattr(runners, "_AT_ONCE", 2)
-    counts = []
-
-    def run_out(self, jobs, most):
-        counts.append(most)
-        if most > 1:
-            raise torch.OutOfMemoryError
-        return ["fits"]
-
-    monkeypatch.setattr(runners.OwnRunner, "_run", run_out)
-    cuda = torch.device("cuda")
-    runner = runners.OwnRunner(OwnNetwork(small_net()), data, Schedule(1), cuda, lambda now: None)
-    assert runner.run_jobs([]) == ["fits"]
-    assert counts == [2, 1]

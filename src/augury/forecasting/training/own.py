@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,7 +60,7 @@ class OwnNetwork:
             with torch.no_grad():
                 out = copy.deepcopy(self.network).to(device).eval()(x)
         except torch.OutOfMemoryError:
-            raise too_large(data, device) from None
+            raise _too_large(data, device) from None
         except Exception as error:  # whatever a user's network may raise
             raise AuguryError(
                 f"the network cannot take inputs of shape {data.shape}: {cause(error)}"
@@ -131,8 +131,7 @@ class OwnTrainer:
     """Trains copies of one network, one after the other, and judges each on held-out examples.
 
     On a GPU a step is captured once as a graph and replayed for all: networks of many small
-    layers wait for their launches otherwise. Each trainer has a stream of its own there, since
-    one network of that kind leaves most of a large GPU idle.
+    layers wait for their launches otherwise.
     """
 
     def __init__(
@@ -148,7 +147,6 @@ class OwnTrainer:
         self._optimizer = self._new_optimizer()
         self._graph: torch.cuda.CUDAGraph | bool | None = None
         self._x = self._y = torch.empty(0)
-        self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
 
     def run(self, candidate: Augmentation | None, fold: Fold) -> Tensor:
         """Train on a fold, with or without a candidate; return outputs for its held-out examples.
@@ -156,32 +154,11 @@ class OwnTrainer:
         They have the shape ``(examples, 1, C)``, as those of one member of a grouped network.
         """
         try:
-            return run_together([self], [(candidate, fold)])[0]
-        except torch.OutOfMemoryError:
-            raise too_large(self.data, self.device) from None
-
-    def steps(self, candidate: Augmentation | None, fold: Fold) -> Iterator[Tensor | None]:
-        """Train as `run` does, and yield after each step; the outputs come last."""
-        if self._stream is not None:
-            self._stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(self._stream):
             self._reset(fold.start)
-            self._mode()
-            chosen = ([], [], [fold]) if candidate is None else ([candidate], [fold], [])
-            seen = AsItIs(self.data.shape)  # a network of one's own hears sound as it is
-            batches = make_batches(self.data, self.schedule, *chosen, self.device, seen)
-        steps = self.schedule.steps(len(fold.train))
-        for k in range(steps):
-            with torch.cuda.stream(self._stream):
-                x, y = next(batches)
-                self._set_rate(one_cycle(k, steps)[0] * self.schedule.rate)
-                self._step(x[:, 0], y[:, 0], k)
-            yield None
-        with torch.cuda.stream(self._stream):
-            found = self._outputs(fold.held)
-        if self._stream is not None:
-            torch.cuda.current_stream().wait_stream(self._stream)
-        yield found
+            self._train(candidate, fold)
+            return self._outputs(fold.held)
+        except torch.OutOfMemoryError:
+            raise _too_large(self.data, self.device) from None
 
     def _new_optimizer(self) -> torch.optim.AdamW:
         cuda = self.device.type == "cuda"
@@ -205,6 +182,16 @@ class OwnTrainer:
             if own and not any(p.requires_grad for p in own):
                 module.eval()
 
+    def _train(self, candidate: Augmentation | None, fold: Fold) -> None:
+        self._mode()
+        chosen = ([], [], [fold]) if candidate is None else ([candidate], [fold], [])
+        steps = self.schedule.steps(len(fold.train))
+        seen = AsItIs(self.data.shape)  # a network of one's own hears sound as it is
+        batches = make_batches(self.data, self.schedule, *chosen, self.device, seen)
+        for k, (x, y) in enumerate(batches):
+            self._set_rate(one_cycle(k, steps)[0] * self.schedule.rate)
+            self._step(x[:, 0], y[:, 0], k)
+
     def _set_rate(self, rate: float) -> None:
         if self.device.type == "cuda":
             self._rate.fill_(rate)
@@ -212,9 +199,14 @@ class OwnTrainer:
             self._optimizer.param_groups[0]["lr"] = rate
 
     def _step(self, x: Tensor, y: Tensor, k: int) -> None:
-        warm = self._graph is not None or k >= _WARM_UP
-        if self.device.type != "cuda" or self._graph is False or not warm:
+        if self.device.type != "cuda" or self._graph is False:
             self._compute(x, y)
+        elif self._graph is None and k < _WARM_UP:
+            side = torch.cuda.Stream()
+            side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(side):
+                self._compute(x, y)
+            torch.cuda.current_stream().wait_stream(side)
         else:
             if self._graph is None:
                 self._capture(x, y)
@@ -231,7 +223,7 @@ class OwnTrainer:
         graph = torch.cuda.CUDAGraph()
         self._optimizer.zero_grad(set_to_none=True)
         try:
-            with torch.cuda.graph(graph, stream=self._stream):
+            with torch.cuda.graph(graph):
                 self._compute(self._x, self._y, zero=False)
             self._graph = graph
         except Exception:  # whatever a user's network does that a graph cannot hold
@@ -259,18 +251,6 @@ class OwnTrainer:
         return torch.cat(parts).unsqueeze(1)
 
 
-def run_together(
-    trainers: Sequence[OwnTrainer], jobs: Sequence[tuple[Augmentation | None, Fold]]
-) -> list[Tensor]:
-    """Do a job with each trainer, step by step in turn, and return their outputs."""
-    runs = [trainer.steps(*job) for trainer, job in zip(trainers[: len(jobs)], jobs, strict=True)]
-    found: list[Tensor | None] = [None] * len(runs)
-    while any(out is None for out in found):
-        for k, run in enumerate(runs):
-            found[k] = next(run) if found[k] is None else found[k]
-    return [out for out in found if out is not None]
-
-
 def _units(net: nn.Module) -> Iterator[nn.Module]:
     """Yield the blocks of a network in order: its children, and those of plain containers."""
     for child in net.children():
@@ -286,8 +266,7 @@ def _count(shape: Any) -> str:
     return f"outputs of shape {shape}" if isinstance(shape, tuple) else f"a {shape}"
 
 
-def too_large(data: Dataset, device: torch.device) -> AuguryError:
-    """Return the error that says that memory is too small for a network."""
+def _too_large(data: Dataset, device: torch.device) -> AuguryError:
     side = f" of {max(data.shape[1:])} pixels" if data.kind == "image" else ""
     return AuguryError(
         f"there is too little memory on {device.type} to train the network on inputs{side}; give "

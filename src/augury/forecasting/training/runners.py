@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import threading
 from abc import ABC, abstractmethod
@@ -19,7 +18,7 @@ from augury.cluster import Journal, Tensors, Workers
 from augury.data.dataset import Dataset
 from augury.forecasting.training.grouped import Grouped
 from augury.forecasting.training.members import Fold, Schedule, run_members, train_members
-from augury.forecasting.training.own import OwnTrainer, run_together, too_large
+from augury.forecasting.training.own import OwnTrainer
 from augury.forecasting.training.spectrogram import front_end
 
 _DRAWING = threading.Lock()  # threads share the generator that first weights are drawn from
@@ -103,8 +102,6 @@ class Together(Runner):
 
 _Job = tuple[Fold, Augmentation | None]
 
-_AT_ONCE = 4  # networks of one's own that a GPU trains at a time
-
 
 class Single(Runner):
     """One network after the other."""
@@ -158,7 +155,7 @@ class OneByOne(Single):
 
 
 class OwnRunner(Single):
-    """Copies of a network of the user's own, a few at a time on a GPU."""
+    """Copies of a network of the user's own."""
 
     def _workers(self) -> Workers:
         # here one at a time, since they draw from the one generator that there is
@@ -166,26 +163,11 @@ class OwnRunner(Single):
         return self.workers if self.workers.remote else here
 
     def run_jobs(self, jobs: list[_Job]) -> list[Tensor]:
-        most = _AT_ONCE if self.device.type == "cuda" else 1
-        try:
-            return self._run(jobs, most)
-        except torch.OutOfMemoryError:
-            if most > 1:
-                with contextlib.suppress(torch.OutOfMemoryError):
-                    return self._run(jobs, 1)
-            raise too_large(self.data, self.device) from None
-
-    def _run(self, jobs: list[_Job], most: int) -> list[Tensor]:
-        trainers = [
-            OwnTrainer(self.network, self.data, self.schedule, self.device)
-            for _ in range(min(most, len(jobs)))
-        ]
-        found: list[Tensor] = []
-        for k in range(0, len(jobs), most):
-            some = jobs[k : k + most]
-            found += run_together(trainers, [(candidate, fold) for fold, candidate in some])
-            for _, candidate in some:
-                self.tick(_called(candidate))
+        trainer = OwnTrainer(self.network, self.data, self.schedule, self.device)
+        found = []
+        for fold, candidate in jobs:
+            found.append(trainer.run(candidate, fold))
+            self.tick(_called(candidate))
         return found
 
 

@@ -72,10 +72,6 @@ MEASURED = 4
 CPU, GPU = 7, 9
 """Levels where no budget and no level is given."""
 
-CPU_IMAGES = 5
-"""The same for images on a CPU: a quarter of the work of level 7, which ranked the candidates of
-seven sets as well (a mean correlation with real gains of 0.77, and 0.78)."""
-
 OWN_CPU, OWN = 4, 8
 """The same for a network of the user's own, which is trained alone and takes longer."""
 
@@ -151,7 +147,7 @@ def choose_level(
     if budget is None:
         if device.type == "cuda":
             return OWN if own else GPU
-        return OWN_CPU if own else CPU_IMAGES if data.kind == "image" else CPU
+        return OWN_CPU if own else CPU
     cores = 1 if device.type == "cuda" or own else torch.get_num_threads()
     paces: dict[tuple[str, int], float] = {}
     chosen, seconds, spent = None, 0.0, 0.0

@@ -11,7 +11,7 @@ import torch
 
 from augury.augmentations.base import Augmentation
 from augury.forecasting import series, sound
-from augury.forecasting.effort import DECIDES, MEASURED, choose_level, make_trial
+from augury.forecasting.effort import CPU, DECIDES, MEASURED, choose_level, make_trial
 from augury.forecasting.forecast import CUT, PLANNED, SMALL, Forecast, Judgement
 from augury.forecasting.linear import linear_score
 from augury.forecasting.scores.base import Judged, Score
@@ -33,6 +33,12 @@ _SMALL = (
     "candidates with a correlation of 0.42 to 0.94 (mean 0.80), the best of the first three fell "
     "0.01 points short of the best candidate on average, and 98 % of 143 verdicts were right. A "
     "GPU, or --effort 8, trains the planned network."
+)
+_QUICK = (
+    "Trials with a quarter of the default work on a CPU (--effort 5) were compared with real "
+    "training on six sources of images: they ranked the candidates with a correlation of 0.10 to "
+    "0.90 (mean 0.70), and 97 % of 167 verdicts were right. With the default work (--effort 7) the "
+    "mean correlation was 0.80, on a GPU 0.89."
 )
 _OWN = (
     "Fine-tuning was forecast on two sources of images only: the correlation with real training "
@@ -136,7 +142,9 @@ class TrialScore(Score):
             )
         if self.setting.own is not None and self.setting.plan.pretrained:
             return _OWN
-        return _SMALL if self.trial.network == "small" else _PLANNED
+        if self.trial.network != "small":
+            return _PLANNED
+        return _SMALL if self.level >= CPU else _QUICK
 
     def _warnings(self, forecast: Forecast) -> list[str]:
         """Return reasons to give no verdict at all."""

@@ -229,7 +229,7 @@ def find(policy: ShownPolicy) -> tuple[Finding, ...]:
                 "info",
                 "A recipe came out higher, but cannot be told apart",
                 tuple(f"{label(row)}: {UNIT.gain(row.gain)}" for row in better),
-                "The simplest of those that cannot be told apart is chosen.",
+                "Of those that cannot be told apart a recipe, or else the simplest, is chosen.",
             )
         )
     idle = [part for part, gain in policy.contributions.items() if gain <= 0]

@@ -27,6 +27,13 @@ def test_a_cluster_gives_the_same_and_another_process_does_it(client):
     assert os.getpid() not in {int(who) for _, who in found}
 
 
+def test_large_data_is_sent_without_a_warning(client):
+    shared = torch.zeros(3_000_000)  # 12 MB: Dask warns from 10 on
+    with open_workers(client) as workers:
+        (found,) = workers.map(jobs.scale, shared, {"job": 5})
+    assert found[0].shape == shared.shape
+
+
 def test_what_the_journal_has_is_not_done_again(tmp_path):
     traces = tmp_path / "traces"
     traces.mkdir()

@@ -161,6 +161,7 @@ class ClusterWorkers(Workers):
         self.dashboard = client.dashboard_link
 
     def _begin(self, work: Work, shared: Any, slots: int) -> tuple[Submit, Callable[[], None]]:
+        import dask.config
         from distributed.protocol.pickle import dumps
 
         try:
@@ -172,7 +173,8 @@ class ClusterWorkers(Workers):
             ) from error
         digest = blake2b(packed, digest_size=16).hexdigest()
         # A task and not scattered data: the scheduler can place it again when a worker is lost.
-        held = self.client.submit(operator.itemgetter(0), [packed], key=f"augury-{digest}")
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
+            held = self.client.submit(operator.itemgetter(0), [packed], key=f"augury-{digest}")
         pool = self.client.get_executor(pure=False)
 
         def submit(job: Any) -> Future[Tensors]:

@@ -42,7 +42,7 @@ def open_workers(cluster: Any, device: str | torch.device = "auto") -> Iterator[
         yield cluster
         return
     if cluster is None:
-        where = resolve_device(device)
+        where = device if isinstance(device, torch.device) else resolve_device(device)
         if not _has_several(device, where):
             yield Workers(1 if where.type == "cuda" else None)
             return

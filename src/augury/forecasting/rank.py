@@ -226,7 +226,7 @@ def rank(
     )  # fmt: skip
     idle = {a for a in candidates if changes_nothing(a, data, seed)}
     judged_candidates = [a for a in candidates if a not in idle]
-    with open_workers(cluster, device) as workers:
+    with open_workers(cluster, where) as workers:
         kept = Journal()
         if journal is not None:
             whole = stream or InMemory(data, len(data))

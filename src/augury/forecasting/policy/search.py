@@ -146,7 +146,7 @@ def search_policy(
     if kept.effort is None:
         kept.effort = asdict(choose_effort(data, given, where, budget, started, own))
     effort = Effort(**kept.effort)
-    with open_workers(cluster, device) as workers:
+    with open_workers(cluster, where) as workers:
         rounds = Rounds(data, given, where, seed, effort, own, kept, ticking(progress), workers)
         rounds.total = sum(effort.work(data))
         return _Search(rounds, space, own_rivals).run(started, command)

@@ -421,7 +421,7 @@ def model(options: argparse.Namespace, add: Any) -> None:
     bytes_ = 8 * groups * options.features**2
     client = one["a job, ms"] / 1e3 + bytes_ / 2**20 / one["results, MiB/s"]
     shards = runs["examples"] // SHARDS
-    each = (measured / (candidates * SHARDS) - client) / shards  # seconds of an example
+    each = measured / (candidates * SHARDS) / shards  # seconds of an example
     add("model", {"an example, us": 1e6 * each, "a result, MiB": bytes_ / 2**20,
                   "client, s a job": client})  # fmt: skip
     for count in options.workers:

@@ -11,6 +11,7 @@ import torch
 
 from augury._base.errors import AuguryError
 from augury.cluster import Journal, Workers, connect, open_workers
+from augury.cluster.workers import ClusterWorkers
 
 
 def test_results_come_in_the_order_of_the_jobs():
@@ -139,3 +140,15 @@ def test_without_a_cluster_a_gpu_does_one_job_at_a_time_and_several_get_a_worker
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5, 7")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert connect.visible_gpus() == ["5", "7"]
+
+
+@pytest.mark.slow
+def test_each_gpu_gets_a_worker_that_sees_no_other(monkeypatch):
+    """By a fake: the machine need not have any."""
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
+    with open_workers("local-cuda") as workers:
+        assert isinstance(workers, ClusterWorkers)
+        found = workers.client.run(os.getenv, "CUDA_VISIBLE_DEVICES")
+    assert sorted(found.values()) == ["3", "5"]
+    assert workers.slots == 2

@@ -37,7 +37,7 @@ BUDGETS = """
 and against the whole trial of a small network, `--effort 7` (`benchmarks/budgets.py`). *Covered* is
 the share of real gains inside the 95 % interval, *level* the amount of work that the budget
 allowed. {kept} of {runs} runs kept their budget within 20 % and two seconds; the least coverage is
-{least:.0f} %.{refused}
+{least:.0f} %.{refused}{note}
 
 ![Rank correlation, coverage and what was decided against time](figures/budgets.svg)
 
@@ -79,6 +79,7 @@ def page(folder: Path = RESULTS) -> str:
                 runs=len(limited),
                 least=100 * min(one["covered"] for one in limited),
                 refused=_refused(found["runs"]),
+                note=f" {found['note']}" if "note" in found else "",
                 table="\n".join(budgets.table(found)),
             )
         )

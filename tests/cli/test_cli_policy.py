@@ -67,11 +67,13 @@ def test_few_images_get_the_mild_default_and_no_figures(command):
 def test_parts_are_fixed_and_forbidden_and_a_pipeline_takes_part(command, monkeypatch, tmp_path):
     monkeypatch.setitem(effort.EFFORTS, "cpu", effort.Effort(64, 64, 64, 64, 2, 2))
     monkeypatch.setattr(space, "RIVALS", ("trivial_augment", "horizontal_flip"))
-    (tmp_path / "mine.py").write_text("def brighter(image):\n    return image.clamp(0.2, 1)\n")
+    (tmp_path / "own_brightness.py").write_text(
+        "def brighter(image):\n    return image.clamp(0.2, 1)\n"
+    )
     monkeypatch.syspath_prepend(tmp_path)
     status, said, _ = command(
         "--epochs", "2", "--always", "translation(0.1)", "--never", "colour", "--never", "flips",
-        "--rival", "mine:brighter", "--json", "found.json",
+        "--rival", "own_brightness:brighter", "--json", "found.json",
     )  # fmt: skip
     assert status == 0
     found = Policy.from_json((tmp_path / "found.json").read_text())

@@ -8,11 +8,10 @@ import torch
 from refusal import refused
 from torch import nn
 
-from augury.augmentations import identity, rotation
 from augury.data import as_dataset
 from augury.forecasting.training import own as module
 from augury.forecasting.training.members import Fold, Schedule
-from augury.forecasting.training.own import OwnNetwork, OwnTrainer, run_together
+from augury.forecasting.training.own import OwnNetwork, OwnTrainer
 
 CPU = torch.device("cpu")
 
@@ -115,19 +114,6 @@ def fold(data, start=0):
     return Fold(index[:24], index[24:], start)
 
 
-def test_trainers_in_turn_find_what_each_finds_alone():
-    data, own = images(), OwnNetwork(deep())
-    schedule = Schedule(2, batch=8, rate=own.rate)
-    jobs = [(None, fold(data)), (rotation(20), fold(data, 1)), (identity(), fold(data, 2))]
-    alone = [OwnTrainer(own, data, schedule, CPU).run(*job) for job in jobs]
-    trainers = [OwnTrainer(own, data, schedule, CPU) for _ in range(4)]
-    together = run_together(trainers, jobs)
-    assert len(together) == 3
-    for one, other in zip(alone, together, strict=True):
-        torch.testing.assert_close(one, other)
-    assert not torch.allclose(together[0], together[2])
-
-
 def test_steps_are_the_optimizers(monkeypatch):
     """As many steps as the schedule has, at its rates, and outputs in evaluation mode."""
     data, own = images(), OwnNetwork(deep())
@@ -136,8 +122,8 @@ def test_steps_are_the_optimizers(monkeypatch):
     rates = []
     monkeypatch.setattr(trainer, "_set_rate", rates.append)
     monkeypatch.setattr(trainer, "_step", lambda x, y, k: None)
-    *steps, out = trainer.steps(None, fold(data))
-    assert len(steps) == len(rates) == schedule.steps(24) == 9
+    out = trainer.run(None, fold(data))
+    assert len(rates) == schedule.steps(24) == 9
     assert rates == pytest.approx([0.5 * module.one_cycle(k, 9)[0] for k in range(9)])
     assert out.shape == (16, 1, 2)
     assert not trainer.net.training

@@ -14,9 +14,11 @@ from torch import nn
 import augury
 from augury.augmentations import default_augmentations, flips, parse
 from augury.data import as_dataset
+from augury.forecasting import gallery as pictures
 from augury.forecasting.forecast import Judgement
+from augury.forecasting.gallery import make_gallery
 from augury.forecasting.plan import TrainingPlan
-from augury.forecasting.rank import changes_nothing, make_gallery
+from augury.forecasting.rank import changes_nothing
 from augury.forecasting.scores import SCORES, Score
 from augury.forecasting.scores.base import Judged
 
@@ -171,14 +173,14 @@ def test_a_candidate_that_seldom_acts_is_no_idle_one():
 
 def test_pictures_show_different_classes():
     data = images(30, classes=6)
-    assert data.y[module._varied(data, 3)].tolist() == [0, 2, 4]
-    assert data.y[module._varied(data, 4)].tolist() == [0, 1, 2, 3]
-    assert data.y[module._varied(data, 9)].tolist() == [0, 1, 2, 3, 4, 5]
+    assert data.y[pictures._varied(data, 3)].tolist() == [0, 2, 4]
+    assert data.y[pictures._varied(data, 4)].tolist() == [0, 1, 2, 3]
+    assert data.y[pictures._varied(data, 9)].tolist() == [0, 1, 2, 3, 4, 5]
     real = as_dataset(
         np.random.default_rng(0).integers(0, 9, (5, 4, 4), np.uint8), np.arange(5) / 7
     )
-    assert module._varied(real, 3).tolist() == [0, 1, 2]
-    assert module._varied(real, 9).tolist() == [0, 1, 2, 3, 4]
+    assert pictures._varied(real, 3).tolist() == [0, 1, 2]
+    assert pictures._varied(real, 9).tolist() == [0, 1, 2, 3, 4]
 
 
 def test_a_gallery_by_hand():
@@ -187,7 +189,7 @@ def test_a_gallery_by_hand():
     assert gallery is not None
     assert gallery.originals.shape == (4, 1, 8, 8, 3)
     assert gallery.views["invert"].shape == (4, 6, 8, 8, 3)
-    index = module._varied(data, 4)
+    index = pictures._varied(data, 4)
     first = data.x[index[1], 0].numpy()
     for channel in range(3):
         assert np.array_equal(gallery.originals[1, 0, :, :, channel], first)

@@ -14,9 +14,10 @@ from torch import nn
 import augury
 from augury.augmentations import default_augmentations, flips, parse, snr_noise
 from augury.data import as_dataset
+from augury.forecasting import gallery as pictures
 from augury.forecasting.forecast import Judgement
+from augury.forecasting.gallery import make_gallery
 from augury.forecasting.plan import TrainingPlan
-from augury.forecasting.rank import make_gallery
 from augury.forecasting.scores import SCORES, Score, Setting
 from augury.forecasting.scores.base import Judged
 
@@ -155,7 +156,7 @@ def test_recordings_are_short_enough_for_a_page(monkeypatch):
     assert gallery.originals.shape == (2, 1, 1, 4000)
     assert gallery.views["snr_noise(5,20)"].shape == (2, 3, 1, 4000)
     assert gallery.rate == 8000
-    monkeypatch.setattr(module, "_SAMPLES", 2 * 4 * 1 * 1000)
+    monkeypatch.setattr(pictures, "_SAMPLES", 2 * 4 * 1 * 1000)
     cut = make_gallery(recordings(), [snr_noise(5, 20)], 0)
     assert cut is not None
     assert cut.originals.shape == (2, 1, 1, 1000)
@@ -169,6 +170,6 @@ def test_recordings_are_short_enough_for_a_page(monkeypatch):
 
 def test_a_thin_picture_keeps_a_pixel():
     x = torch.zeros(1, 1, 3, 200, 1)
-    assert module._picture(x, 64).shape == (1, 1, 64, 1, 3)
+    assert pictures._picture(x, 64).shape == (1, 1, 64, 1, 3)
     grey_and_alpha = torch.zeros(2, 1, 2, 8, 8)
-    assert module._picture(grey_and_alpha, 64).shape == (1, 2, 8, 8, 3)
+    assert pictures._picture(grey_and_alpha, 64).shape == (1, 2, 8, 8, 3)

@@ -13,7 +13,7 @@ import augury
 from augury._base.devices import resolve_device
 from augury._base.errors import AuguryError
 from augury.augmentations import identity, rotation
-from augury.forecasting.rank import make_gallery
+from augury.forecasting.gallery import make_gallery
 from augury.forecasting.scores import AlignmentScore, Setting
 from augury.forecasting.verdicts import verdict
 from augury.results.ranking import Ranking

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import nn
 
 from augury import __version__
 from augury._base.devices import resolve_device
 from augury._base.errors import AuguryError
-from augury._base.pixels import to_bytes
 from augury._base.progress import Tick, ticking, with_progress
 from augury._base.rng import Rng
 from augury.adapters.usage import distinct, usage
@@ -30,7 +27,6 @@ from augury.augmentations import (
 )
 from augury.cluster import Cluster, Journal, open_workers
 from augury.data import Dataset, InMemory, Shards, Stream, as_dataset, describe
-from augury.data.clips import resample
 from augury.features import (
     FeatureMap,
     Flatten,
@@ -39,6 +35,7 @@ from augury.features import (
     PatchFeatures,
 )
 from augury.forecasting.forecast import Judgement
+from augury.forecasting.gallery import make_gallery
 from augury.forecasting.plan import TrainingPlan
 from augury.forecasting.scores import SCORES, Score, Setting
 from augury.forecasting.scores.base import Judged
@@ -48,7 +45,7 @@ from augury.forecasting.training.grouped import ARCHITECTURES
 from augury.forecasting.training.own import OwnNetwork
 from augury.forecasting.verdicts import UNDECIDED, verdict
 from augury.networks.layers import Layer
-from augury.results.ranking import Baseline, Gallery, Ranking, Row
+from augury.results.ranking import Baseline, Ranking, Row
 
 FEATURES: dict[str, Callable[[int], FeatureMap]] = {
     "fourier": lambda seed: FourierFeatures(1024, seed=seed),
@@ -60,7 +57,6 @@ FEATURES: dict[str, Callable[[int], FeatureMap]] = {
 """Feature maps by name, each made from a seed."""
 
 _FIT_SAMPLE = 1000
-_SAMPLES = 4_000_000  # of sound in a page, a byte each
 
 
 @with_progress("ranking")
@@ -409,61 +405,3 @@ def _row(candidate: Augmentation, found: Judgement, judged: Judged, data: Datase
         strongest=isinstance(candidate, Family) and magnitude == candidate.strongest,
         code=usage(candidate),
     )  # fmt: skip
-
-
-def make_gallery(
-    data: Dataset,
-    candidates: Sequence[Augmentation],
-    seed: int,
-    *,
-    originals: int = 4,
-    versions: int = 6,
-    side: int = 64,
-) -> Gallery | None:
-    """Make pictures of a few examples, of different classes where there are, and their versions."""
-    if data.kind == "vector":
-        return None
-    index = _varied(data, originals)
-    x = data.batch(index, torch.device("cpu"), torch.float32)
-    rng = Rng(seed, index)
-    if data.rate is not None:
-        return _recordings(x[:2], candidates, Rng(seed, index[:2]), data.rate)
-    shown = {repr(a): _picture(a.views(x, versions, rng), side) for a in candidates}
-    return Gallery(_picture(x.unsqueeze(0), side), shown)
-
-
-def _recordings(
-    x: Tensor, candidates: Sequence[Augmentation], rng: Rng, rate: int, versions: int = 3
-) -> Gallery:
-    """Make views of recordings to be played, short enough for a page to hold all of them."""
-    each = _SAMPLES // (len(x) * (1 + versions) * max(1, len(candidates)))
-    shown = rate if x.shape[-1] <= each else min(rate, 8000)
-
-    def short(views: Tensor) -> np.ndarray:
-        return resample(views.transpose(0, 1).numpy(), rate, shown)[..., :each]
-
-    views = {repr(a): short(a.views(x, versions, rng)) for a in candidates}
-    return Gallery(short(x.unsqueeze(0)), views, shown)
-
-
-def _varied(data: Dataset, count: int) -> Tensor:
-    if data.classes is None:
-        return torch.arange(min(count, len(data)))
-    first = [int((data.y == c).nonzero()[0]) for c in range(len(data.classes))]
-    step = max(1, len(first) // count)
-    return torch.tensor(first[::step][:count])
-
-
-def _picture(views: Tensor, side: int) -> np.ndarray:
-    """Bring ``(n, b, ...)`` to ``(b, n, ...)``: bytes with three channels for images."""
-    views = views.transpose(0, 1)
-    if views.dim() == 4:
-        return views.numpy()
-    if max(views.shape[-2:]) > side:
-        scale = side / max(views.shape[-2:])
-        size = [max(1, round(s * scale)) for s in views.shape[-2:]]
-        small = F.interpolate(views.flatten(0, 1), size, mode="bilinear", antialias=True)
-        views = small.unflatten(0, views.shape[:2])
-    if views.shape[2] != 3:
-        views = views[:, :, :1].expand(-1, -1, 3, -1, -1)
-    return to_bytes(views).movedim(2, -1).numpy()

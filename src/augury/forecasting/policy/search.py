@@ -18,6 +18,7 @@ from augury.augmentations import Augmentation, identity, parse
 from augury.cluster import Cluster, open_workers
 from augury.data import Dataset, as_dataset, describe
 from augury.forecasting.forecast import Judgement
+from augury.forecasting.gallery import make_gallery
 from augury.forecasting.plan import TrainingPlan
 from augury.forecasting.policy.chains import learned_chain
 from augury.forecasting.policy.effort import MOST_PARTS, Effort, choose_effort
@@ -34,7 +35,7 @@ from augury.forecasting.policy.space import (
     with_strength,
     without,
 )
-from augury.forecasting.rank import check_numbers, make_gallery, planned_network
+from augury.forecasting.rank import check_numbers, planned_network
 from augury.forecasting.training.own import OwnNetwork
 from augury.forecasting.verdicts import POINTS
 

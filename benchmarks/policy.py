@@ -8,9 +8,9 @@
     python benchmarks/policy.py --quick
 
 `run` works in stages, each written into one JSON file as soon as it is done: *search* a policy on
-the training images of DATA; *train* with it, with each of its parts left out, with the usual
-recipes and without augmentation, for the same epochs; train the recipes *longer*, by what the
-search took.
+the training images of DATA, and time an epoch of one network; *train* with the policy, with each of
+its parts left out, with the usual recipes and without augmentation, for the same epochs; train the
+recipes *longer*, by as many epochs as fit into the time that the search took.
 A network of one's own (MODULE:FUNCTION) is trained as `augury.rank` trains it.
 """
 
@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 import torch
 from _result import environment
+from torch import Tensor
 
 from augury import load_network, search_policy
 from augury._base.devices import resolve_device
@@ -98,6 +99,7 @@ class Bench:
             "search_seconds": round(time.perf_counter() - started, 1),
             "search_environment": environment(self.device),
         }  # fmt: skip
+        found["epoch_seconds"] = round(self.epoch_seconds(), 4)
 
     def train(self, found: Found) -> None:
         """Train with the policy, without its parts, with what contended, recipes and nothing."""
@@ -108,46 +110,48 @@ class Bench:
         everyone = {"identity": identity(), found["policy"]: chosen}
         everyone |= {spec: parse(spec) for spec in (*RIVALS, *contended)}
         everyone |= {f"without {part}": without(chosen, parse(part)) for part in parts}
-        accuracy, seconds = self.train_all(
-            everyone.values(), self.options.epochs, self.options.seeds
-        )
+        right, seconds = self.train_all(everyone.values(), self.options.epochs, self.options.seeds)
+        gaps = right.double().mean(2)  # (tests, everyone), over seeds
+        gaps = gaps - gaps[:, [list(everyone).index(found["policy"])]]
+        sampling = 100 * gaps.std(0) / len(gaps) ** 0.5
         found |= {
-            "accuracy": dict(zip(everyone, accuracy, strict=True)),
+            "accuracy": dict(zip(everyone, per_cent(right), strict=True)),
+            "sampling_error": dict(zip(everyone, sampling.tolist(), strict=True)),
             "train_seconds": round(seconds, 1), "train_environment": environment(self.device),
         }  # fmt: skip
 
+    def epoch_seconds(self) -> float:
+        """Return how long an epoch of one network with a usual recipe takes."""
+        few, recipe = 2, [parse("trivial_augment")]
+        self.train_all(recipe, few, 1)  # libraries warm up
+        _, first = self.train_all(recipe, few, 1)
+        _, second = self.train_all(recipe, 5 * few, 1)
+        return max(second - first, 1e-3) / (4 * few)
+
     def longer(self, found: Found) -> None:
         """Train the recipes longer, by as many epochs as one network had while we searched."""
-        few = 2
-        _, first = self.train_all([parse("trivial_augment")], few, 1)  # libraries warm up
-        _, first = self.train_all([parse("trivial_augment")], few, 1)
-        _, second = self.train_all([parse("trivial_augment")], 3 * few, 1)
-        epoch = max(second - first, 1e-3) / (2 * few)
-        epochs = self.options.epochs + round(found["search_seconds"] / epoch)
-        seeds = min(2, self.options.seeds)
-        accuracy, _ = self.train_all([parse(spec) for spec in RIVALS], epochs, seeds)
+        epochs = self.options.epochs + round(found["search_seconds"] / found["epoch_seconds"])
+        right, _ = self.train_all(map(parse, RIVALS), epochs, self.options.seeds)
         found["longer"] = {
-            "epochs": epochs, "epoch_seconds": round(epoch, 3),
-            "accuracy": dict(zip(RIVALS, accuracy, strict=True)),
+            "epochs": epochs, "accuracy": dict(zip(RIVALS, per_cent(right), strict=True))
         }  # fmt: skip
 
     def train_all(
         self, candidates: Iterable[Augmentation], epochs: int, seeds: int
-    ) -> tuple[list[list[float]], float]:
-        """Return test accuracies in per cent, a list for each candidate, and seconds."""
+    ) -> tuple[Tensor, float]:
+        """Return which test images are right, ``(tests, candidates, seeds)``, and seconds."""
         started = time.perf_counter()
         if isinstance(self.network, str):
-            tested = train_together(
+            right = train_together(
                 self.data, self.tests, list(candidates), architecture=self.network, seeds=seeds,
                 epochs=epochs, device=self.device,
-            )  # fmt: skip
-            found = (100 * tested.accuracy).tolist()
+            ).right  # fmt: skip
         else:
-            found = self.tune(list(candidates), epochs, seeds)
-        return found, time.perf_counter() - started
+            right = self.tune(list(candidates), epochs, seeds)
+        return right, time.perf_counter() - started
 
-    def tune(self, candidates: list[Augmentation], epochs: int, seeds: int) -> list[list[float]]:
-        """Train a network of one's own with each candidate, and return its test accuracies."""
+    def tune(self, candidates: list[Augmentation], epochs: int, seeds: int) -> Tensor:
+        """Do the same with a network of one's own."""
         own = OwnNetwork(self.network, self.options.pretrained)
         x, y = (torch.cat([getattr(d, n) for d in (self.data, self.tests)]) for n in "xy")
         train, test = torch.arange(len(y)).split([len(self.data), len(self.tests)])
@@ -161,8 +165,13 @@ class Bench:
         outputs = (
             [torch.cat(pair, 1) for pair in zip(plain, tried, strict=True)] if plain else tried
         )
-        right = torch.stack([out.argmax(-1).cpu() == self.tests.y[:, None] for out in outputs])
-        return (100 * right.float().mean(1)).T.tolist()  # identity, where it is, is the first
+        # no augmentation, where it is among the candidates, is the first of them
+        return torch.stack([out.argmax(-1).cpu() == self.tests.y[:, None] for out in outputs], 2)
+
+
+def per_cent(right: Tensor) -> list[list[float]]:
+    """Return the accuracies of each candidate, one for each seed."""
+    return (100 * right.double().mean(0)).tolist()
 
 
 def read(folder: Path = RESULTS) -> list[Found]:
@@ -177,10 +186,17 @@ def gains(found: Found) -> dict[str, float]:
     return {spec: float(np.mean(v) - base) for spec, v in found["accuracy"].items()}
 
 
-def error(found: Found) -> float:
-    """Return the standard error of a difference of two policies, from the spread over seeds."""
+def error(found: Found, spec: str | None = None) -> float:
+    """Return the standard error of the gain of the choice over a rival, or over all on average.
+
+    It has two parts: how far training runs with other seeds differ, pooled over policies, and how
+    far test images do.
+    """
     runs = np.array([v for s, v in found["accuracy"].items() if not s.startswith("without")])
-    return float(np.sqrt(2 * runs.var(1, ddof=1).mean() / runs.shape[1]))
+    seeds = 2 * runs.var(1, ddof=1).mean() / runs.shape[1]
+    sampling = found.get("sampling_error", {})
+    over = [sampling[s] for s in RIVALS if s in sampling and s == (spec or s)]
+    return float(np.sqrt(seeds + np.mean(np.square(over or [0.0]))))
 
 
 def table(results: list[Found]) -> list[str]:
@@ -270,8 +286,8 @@ def ahead(results: list[Found]) -> str:
         if lost > 0.3:
             behind.append(
                 f"{lost:.1f} points behind {RIVALS[best]} on {found['source']} "
-                f"({found['network']}, {found['examples']:,} examples; standard error of a "
-                f"difference {error(found):.1f})"
+                f"({found['network']}, {found['examples']:,} examples; standard error "
+                f"{error(found, best):.1f})"
             )
     return (
         f"On average the choice gains {mean[0]:+.1f} points over TrivialAugment, {mean[1]:+.1f} "

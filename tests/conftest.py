@@ -19,6 +19,15 @@ declare_torchvision()
 
 
 @pytest.fixture
+def one_thread():
+    """Compute in one thread: in small problems threads only wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
 def run(monkeypatch, capsys, tmp_path):
     """Run `augury …` in this process, in an empty folder: exit code, output, errors."""
     monkeypatch.chdir(tmp_path)

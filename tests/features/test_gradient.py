@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import reference_ridge as slow
 import torch
+from devices import DEVICES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusal import refused
@@ -13,17 +14,7 @@ from augury.features import GradientFeatures
 from augury.features import gradient as gradient_module
 from augury.features.gradient import default_network
 
-DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(
-    not torch.cuda.is_available(), reason="torch sees no CUDA here"))]  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """The networks here are so small that threads would only wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def data(seed, *shape, dtype=torch.float64):

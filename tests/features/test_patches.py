@@ -5,6 +5,7 @@ import pytest
 import reference_ridge as slow
 import torch
 import torch.nn.functional as F
+from devices import DEVICES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusal import refused
@@ -13,9 +14,6 @@ import augury
 from augury.features import Composed, FourierFeatures, PatchFeatures
 from augury.features import patches as patches_module
 from augury.features.patches import shrink, zca
-
-DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(
-    not torch.cuda.is_available(), reason="torch sees no CUDA here"))]  # fmt: skip
 
 
 def pictures(seed, *shape, dtype=torch.float64):

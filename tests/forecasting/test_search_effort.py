@@ -14,13 +14,9 @@ from augury.forecasting.policy import effort
 from augury.forecasting.policy.effort import Effort, choose_effort, stand_in_epochs
 
 CPU = torch.device("cpu")
-SIZE = 200
-TRIVIAL = "trivial_augment(1)"
-GAINS = {"rotation(15)": 0.16, "flips": 0.1, "noise(0.05)": -0.1, TRIVIAL: 0.02}
-WORK = Effort(20, 30, 40, 50, finalists=2, contenders=2, folds=2, part_folds=2)
 
 
-def images(count=SIZE, side=8):
+def images(count, side=8):
     x = np.random.default_rng(0).integers(0, 255, (count, side, side), np.uint8)
     return augury.as_dataset(x, np.arange(count) % 10, max_examples=None)
 

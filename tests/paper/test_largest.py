@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from devices import DEVICES
 
 from augury.objectives.derivatives import jvp
 from augury_paper import largest as module
@@ -30,10 +31,6 @@ def our_largest(device, monkeypatch):
         return largest
     monkeypatch.setattr(module, "_run", by_torch)
     return lambda x: module._Largest.apply(x)[0]
-
-
-DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(
-    not torch.cuda.is_available(), reason="torch sees no CUDA here"))]  # fmt: skip
 
 
 def values(*shape: int, device: str) -> torch.Tensor:

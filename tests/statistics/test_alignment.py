@@ -124,15 +124,15 @@ def images(examples=60):
 
 @pytest.mark.parametrize("score", [AlignmentScore, CentredAlignmentScore])
 @pytest.mark.parametrize("augmentation", [rotation(15), translation(0.2), flips()], ids=repr)
+@pytest.mark.usefixtures("one_thread")  # which also sets the number of threads back
 def test_score_does_not_depend_on_batch_size_or_threads(score, augmentation):
-    data = images()
+    data = images(24)
     phi = FourierFeatures(32, gamma=0.1).fit(data.x)
     found = []
     for batch, threads in ((1, 1), (7, 2), (256, 1), (256, 2)):
         torch.set_num_threads(threads)
         setting = Setting(data, phi, 5, 3, torch.device("cpu"), torch.float64, batch)
         found.append(score(setting).evaluate(augmentation))
-    torch.set_num_threads(2)
     for other in found[1:]:
         assert other.value == pytest.approx(found[0].value, abs=1e-10)
         torch.testing.assert_close(other.replicates, found[0].replicates, atol=1e-10, rtol=0)

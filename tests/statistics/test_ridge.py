@@ -7,6 +7,7 @@ import pytest
 import reference
 import reference_ridge as slow
 import torch
+from devices import DEVICES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusal import refused
@@ -26,17 +27,9 @@ from augury.statistics.heldout import HeldOutRisk
 from augury.statistics.ridge import RidgeRisk
 
 CPU = torch.device("cpu")
-DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(
-    not torch.cuda.is_available(), reason="torch sees no CUDA here"))]  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """The problems here are so small that threads would only wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def problem(seed, examples=24, classes=3, versions=3, d=5):

@@ -143,6 +143,14 @@ NETWORK = (
     "module:function that returns the network, a TorchScript file or exported program (.pt2), or "
     "the name of a timm model"
 )
+PlannedNetwork = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NETWORK",
+        help=f"The network you will train: cnn (the default), resnet, lenet, {NETWORK}. A network "
+        "of your own is itself trained in the trials.",
+    ),
+]
 Weights = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Weights of the network: .safetensors or a state dict."),
@@ -151,6 +159,14 @@ Pretrained = Annotated[
     bool,
     typer.Option(
         "--pretrained", help="Let timm download its pretrained weights, and scale inputs for them."
+    ),
+]
+FineTuned = Annotated[
+    bool,
+    typer.Option(
+        "--pretrained",
+        help="Plan to fine-tune: start from the weights that --network has; those of a timm "
+        "model are downloaded.",
     ),
 ]
 

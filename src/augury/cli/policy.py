@@ -44,21 +44,9 @@ def policy(
             help="Augmentation of yours to compare with, a spec or MODULE:NAME; repeatable.",
         ),
     ] = None,
-    network: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NETWORK",
-            help=f"The network you will train: cnn (the default), resnet, lenet, {options.NETWORK}."
-            " A network of your own is trained in all rounds but the first.",
-        ),
-    ] = None,
+    network: options.PlannedNetwork = None,
     weights: options.Weights = None,
-    pretrained: Annotated[
-        bool,
-        typer.Option(
-            "--pretrained", help="Plan to fine-tune: start from the weights of --network."
-        ),
-    ] = False,
+    pretrained: options.FineTuned = False,
     tune: options.TunedPart = "all",
     budget: options.Budget = None,
     to: Annotated[

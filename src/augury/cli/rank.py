@@ -62,23 +62,9 @@ def rank(
     feature_map: Annotated[
         options.FeatureMap | None, typer.Option(help="Features for a score that trains nothing.")
     ] = None,
-    network: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NETWORK",
-            help=f"The network you will train: cnn (the default), resnet, lenet, {options.NETWORK}."
-            " A network of your own is itself trained with each augmentation.",
-        ),
-    ] = None,
+    network: options.PlannedNetwork = None,
     weights: options.Weights = None,
-    pretrained: Annotated[
-        bool,
-        typer.Option(
-            "--pretrained",
-            help="Plan to fine-tune: start from the weights that --network has; those of a timm "
-            "model are downloaded.",
-        ),
-    ] = False,
+    pretrained: options.FineTuned = False,
     tune: options.TunedPart = "all",
     layer: Annotated[
         str | None,

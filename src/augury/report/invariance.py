@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from augury._base.text import listed
 from augury.report.heat import LEVELS, HeatMap, heat_map
 from augury.report.intervals import Chart, ChartInterval, interval_chart
 from augury.report.markdown import block, code, escape, table
-from augury.report.page import render_page
+from augury.report.page import json_name, render_page
 from augury.report.words import INTERVAL, count, duration
 
 if TYPE_CHECKING:
@@ -27,14 +26,13 @@ _COLOURS = ("#1261a6", "#b3430c", "#3a7d44", "#7a4fa3", "#8a5300", "#6b7480")
 def to_html(profile: InvarianceProfile) -> str:
     """Return a profile as one self-contained page."""
     data = str(profile.dataset.get("name", "the data"))
-    stem = re.sub(r"[^A-Za-z0-9]+", "-", profile.network).strip("-") or "network"
     lead, *rest = sentences(profile)
     text = profile.to_json()
     return render_page(
         "invariance.html",
         text,
         title=f"How invariant the layers of {profile.network} are, on {data}",
-        file_name=f"invariance-{stem}.json",
+        file_name=json_name("invariance", profile.network),
         lead=lead,
         rest=rest,
         heat=_heat(profile),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
+import re
 from importlib import resources
 from typing import Any
 
@@ -42,6 +43,11 @@ def render(template: str, *, package: str = _HERE, **context: Any) -> str:
     """Render a template; what cannot be written as UTF-8 (odd file names) becomes a mark."""
     text = _environment(package).get_template(template).render(context)
     return text.encode("utf-8", "replace").decode()
+
+
+def json_name(kind: str, name: str) -> str:
+    """Return the name under which a page saves its numbers: ``ranking-my-photos.json``."""
+    return "-".join([kind, *re.findall("[A-Za-z0-9]+", name)]) + ".json"
 
 
 def asset(name: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -12,7 +11,7 @@ from augury.report.charts import draw_intervals
 from augury.report.findings import SEVERITIES, Finding
 from augury.report.intervals import Chart, ChartInterval, interval_chart
 from augury.report.markdown import block, code, escape, table
-from augury.report.page import asset, render, render_page
+from augury.report.page import asset, json_name, render, render_page
 from augury.report.pictures import strips
 from augury.report.ranking import no_pictures, plan_words
 from augury.report.words import INTERVAL, TONES, Unit, chance, count, duration
@@ -101,12 +100,11 @@ _NAMES = {
 def to_html(policy: ShownPolicy) -> str:
     """Return a policy as one self-contained page."""
     name = str(policy.dataset.get("name", "the data"))
-    stem = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") or "data"
     return render_page(
         "policy.html",
         policy.to_json(),
         title=f"A training policy for {name}",
-        file_name=f"policy-{stem}.json",
+        file_name=json_name("policy", name),
         **_shared(policy),
         findings=find(policy),
         gallery=_gallery(policy),

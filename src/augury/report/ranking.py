@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from augury.report import findings, verdict
 from augury.report.curves import strength_curves, trend_curves
 from augury.report.heat import HeatMap, heat_map
 from augury.report.intervals import Chart, ChartInterval, interval_chart
-from augury.report.page import asset, render, render_page
+from augury.report.page import asset, json_name, render, render_page
 from augury.report.pictures import Strip, strips
 from augury.report.words import INTERVAL, TONES, Unit, chance, count, duration
 
@@ -33,13 +32,12 @@ _NETWORKS = {
 def to_html(ranking: Ranking) -> str:
     """Return a ranking as one self-contained page."""
     name = str(ranking.dataset.get("name", "the data"))
-    stem = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") or "data"
     found = findings.find(ranking)
     return render_page(
         "ranking.html",
         ranking.to_json(),
         title=f"Augmentations ranked on {name}",
-        file_name=f"ranking-{stem}.json",
+        file_name=json_name("ranking", name),
         **_shared(ranking, found),
         findings=found,
         curves=strength_curves(ranking),

@@ -122,12 +122,8 @@ def choose_effort(
     ----------
     data, plan, device
         What is searched for, and where.
-    budget
-        Seconds, counted from `started`; None for the default of the device.
-    started
-        When counting began, by `time.perf_counter`.
-    own
-        The user's own network, where that is trained.
+    budget, started, own
+        As in `augury.forecasting.effort.choose_level`.
 
     Raises
     ------

@@ -10,6 +10,7 @@ import torch
 
 import augury
 from augury.augmentations import Chain, Then, parse
+from augury.forecasting import trial
 from augury.forecasting.forecast import PLANNED, SMALL, Forecast, Judgement
 from augury.forecasting.policy import effort, rounds, search, search_policy, space
 from augury.forecasting.policy.effort import Effort
@@ -430,3 +431,22 @@ def test_the_learning_curve_is_that_of_the_first_round_which_has_one():
     planned = replace(fewer, effort=replace(WORK, planned=True))
     assert planned.forecast([fold([0.1])], 30).calibration == PLANNED
     assert planned.forecast([fold([0.1])], 30, planned=False).calibration == SMALL
+
+
+def test_images_are_shrunk_once_for_each_side(made, monkeypatch):
+    monkeypatch.setitem(effort.EFFORTS, "cpu", replace(WORK, planned=True))
+    sides = []
+
+    def shrink(data, candidates, side):
+        sides.append(side)
+        return trial.shrink(data, candidates, side)
+
+    monkeypatch.setattr(rounds, "shrink", shrink)
+    monkeypatch.setitem(GAINS, "blur(0.5,1.5)", 0.2)  # of blur(1,3), on half of the pixels
+    families = [parse(spec) for spec in ("blur(1,3)", "flips")]
+    monkeypatch.setattr(space, "default_augmentations", lambda kind, shape: families)
+    search_policy(images(side=64), epochs=2, device="cpu")
+    assert sides == [32, 64]
+    assert [asked["trial"].side for asked in made][:4] == [32, 32, 64, 64]
+    assert "blur(0.5,1.5)" in made[0]["specs"]
+    assert "blur(1,3)" in made[2]["specs"]

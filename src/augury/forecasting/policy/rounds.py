@@ -45,6 +45,8 @@ class Rounds:
     done: int = 0
     """Examples that networks were given, each epoch; of about `total` in the whole search."""
     total: int = 0
+    small: dict[int, Dataset] = field(default_factory=dict)
+    """The data shrunk to each side that rounds asked for."""
 
     def run(
         self,
@@ -86,7 +88,7 @@ class Rounds:
         end = self.done + len(numbers) * networks * trial.examples
         known = self.journal.read(title, specs)
         if known is None:
-            data, fitted = shrink(self.data, candidates, trial.side)
+            data, fitted = self._shrink(candidates, trial.side)
 
             def tick(now: str) -> None:
                 self.done = min(self.done + trial.examples, end)
@@ -111,6 +113,18 @@ class Rounds:
             }
         )
         return known
+
+    def _shrink(
+        self, candidates: Sequence[Augmentation], side: int
+    ) -> tuple[Dataset, list[Augmentation]]:
+        """Shrink images once for each side, and candidates with them."""
+        if side not in self.small:
+            self.small[side] = shrink(self.data, (), side)[0]
+        data = self.small[side]
+        if data.shape == self.data.shape:
+            return data, list(candidates)
+        factor = side / max(self.data.shape[1:])
+        return data, [candidate.at_scale(factor) for candidate in candidates]
 
     def _trial(self, examples: int, planned: bool, large: bool) -> Trial:
         used = self.effort.examples(examples, self.data)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from report_rankings import make_ranking, make_row
 
@@ -22,6 +24,16 @@ def test_the_safe_range_keeps_half_of_the_best_gain():
 def test_where_nothing_gains_nothing_is_safe():
     (curve,) = curves(rows(a5=-0.1, a15=-0.2))
     assert curve.safe is None
+
+
+def test_where_no_gain_is_known_nothing_is_safe():
+    unknown = tuple(make_row(f"rotation({a})", 0.5, 2.0) for a in (5, 15, 30))
+    assert {row.verdict for row in unknown} == {"can't tell"}
+    (curve,) = curves(unknown)
+    assert curve.safe is None
+    ranking = replace(make_ranking(), rows=unknown)
+    (drawing,) = draw_curves(ranking)
+    assert (drawing.said, drawing.shaded) == ("No setting is known to gain.", None)
 
 
 def test_strength_follows_the_family():
@@ -47,8 +59,6 @@ def test_ladders_suit_the_kind_and_unknown_ones_are_said():
 
 def test_curves_are_drawn_with_the_safe_range():
     ranking = make_ranking()
-    from dataclasses import replace
-
     ranking = replace(ranking, rows=rows(a5=0.8, a30=1.3, a180=-3.5))
     (drawing,) = draw_curves(ranking)
     assert [dot.label for dot in drawing.dots] == ["5", "30", "180"]

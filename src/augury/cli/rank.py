@@ -295,6 +295,6 @@ def show_strengths(result: Ranking) -> None:
     for curve in result.curves(3):
         safe = curve.safe
         if safe is None:
-            say(f"{curve.family}: no setting is expected to gain")
+            say(f"{curve.family}: no setting is known to gain")
         else:
             say(f"{curve.family}: safe up to {safe.augmentation}")

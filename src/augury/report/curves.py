@@ -79,7 +79,7 @@ def strength_curves(ranking: Ranking, fewest: int = 3) -> tuple[Drawing, ...]:
             )
             for row in curve.rows
         ]
-        said, until = "No setting is expected to gain.", None
+        said, until = "No setting is known to gain.", None
         if curve.safe is not None:
             said = f"Safe up to {curve.safe.augmentation}: at least half of the best gain."
             until = curve.rows.index(curve.safe)

@@ -26,10 +26,11 @@ class StrengthCurve:
     def safe(self) -> Row | None:
         """The strongest setting, beyond which gains fall below half of the best one.
 
-        None if no setting is expected to gain anything.
+        None if the best setting is not even said to help probably: half of a gain that may be
+        none is not known to be safe.
         """
         best = max(range(len(self.rows)), key=lambda k: self.rows[k].gain)
-        if self.rows[best].gain <= 0:
+        if self.rows[best].verdict not in ("helps", "probably helps"):
             return None
         last = best
         while last + 1 < len(self.rows) and self.rows[last + 1].gain >= self.rows[best].gain / 2:

@@ -90,7 +90,10 @@ def test_rows_are_what_the_score_found_best_first(made):
     assert (same.score, same.low, same.high, same.probability) == (50, 0, 0, 0.5)
     assert (found.baseline.score, found.baseline.low, found.baseline.high) == (50, 45, 55)
     assert (found.seed, found.n_views, found.command) == (5, 3, "augury rank")
-    assert (found.trust, found.features, found.effort) == ("a little", "made up", {"level": 3})
+    assert found.trust.startswith(
+        "a little Candidates are said to help"
+    )  # one interval has 0 in it
+    assert (found.features, found.effort) == ("made up", {"level": 3})
     assert found.warnings == ("be warned",)
     assert found.plan["epochs"] == 7
     assert 0 <= found.seconds < 60

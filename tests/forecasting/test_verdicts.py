@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from augury.forecasting.verdicts import POINTS, SHARE, verdict
+from augury.forecasting.verdicts import POINTS, SHARE, explain, verdict
+from augury.results.ranking import Row
 
 
 @pytest.mark.parametrize(
@@ -37,3 +38,15 @@ def test_no_gain_never_helps():
 def test_what_matters_is_what_the_docs_say():
     assert POINTS == 0.2
     assert SHARE == 0.01
+
+
+def test_the_rule_is_said_where_an_interval_beside_a_verdict_includes_zero():
+    def row(low, high, said):
+        return Row("flips", 0.0, (low + high) / 2, low, high, said)
+
+    sure = [row(0.1, 2.0, "helps"), row(-3.0, -0.2, "hurts")]
+    unsure = [row(-1.0, 2.0, "probably helps"), row(-1.0, 1.0, "can't tell")]
+    assert explain([*sure, *unsure]) == ""
+    for one in (row(-0.1, 2.0, "helps"), row(-2.0, 0.1, "hurts")):
+        assert "a probability of 90 % or more" in explain([*sure, one])
+        assert "some beside these verdicts include zero" in explain([*sure, one])

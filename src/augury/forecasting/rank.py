@@ -43,7 +43,7 @@ from augury.forecasting.series import series_plan
 from augury.forecasting.tables import table_of
 from augury.forecasting.training.grouped import ARCHITECTURES
 from augury.forecasting.training.own import OwnNetwork
-from augury.forecasting.verdicts import UNDECIDED, verdict
+from augury.forecasting.verdicts import UNDECIDED, explain, verdict
 from augury.networks.layers import Layer
 from augury.results.ranking import Baseline, Ranking, Row
 
@@ -245,7 +245,7 @@ def rank(
         n_views=n_views,
         seconds=round(time.perf_counter() - started, 3),
         command=command,
-        trust=scorer.trust(),
+        trust=" ".join(filter(None, (scorer.trust(), explain(rows)))),
         plan=scorer.plan(planned.describe(given, data.total, data.shape)),
         effort=scorer.effort(),
         warnings=judged.warnings,

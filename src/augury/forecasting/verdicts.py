@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from augury.results.ranking import Row
+
 UNDECIDED = "can't tell"
 
 SURE, PROBABLE = 0.9, 0.75
@@ -40,3 +44,14 @@ def verdict(gain: float, probability: float, matters: float) -> str:
     return "hurts" if probability <= 1 - SURE else (
         "probably hurts" if probability <= 1 - PROBABLE else UNDECIDED
     )  # fmt: skip
+
+
+def explain(rows: Iterable[Row]) -> str:
+    """Return by what rule candidates are said to help, if intervals of such reach past zero."""
+    past = [row for row in rows if row.verdict in ("helps", "hurts") and row.low <= 0 <= row.high]
+    if not past:
+        return ""
+    return (
+        f"Candidates are said to help or to hurt at a probability of {100 * SURE:.0f} % or more. A "
+        "95 % interval is wider than that requires, so some beside these verdicts include zero."
+    )

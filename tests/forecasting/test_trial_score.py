@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +12,7 @@ import torch
 from augury.augmentations import flips, identity, parse
 from augury.data import as_dataset
 from augury.forecasting import series
+from augury.forecasting.effort import DECIDES
 from augury.forecasting.forecast import CUT, PLANNED, SMALL, Forecast
 from augury.forecasting.plan import TrainingPlan
 from augury.forecasting.scores import Setting
@@ -208,7 +212,8 @@ def test_series_have_a_calibration_and_words_of_their_own(monkeypatch):
         calibration=series.CALIBRATIONS["small"],
     )  # fmt: skip
     assert found.candidates == [forecast.judge(0)]
-    assert score.trust() == series.TRUST["small"]
+    assert score.trust().startswith(series.TRUST["small"])
+    assert several(monkeypatch, data, [0.7], effort=7)[2].trust() == series.TRUST["small"]
     assert several(monkeypatch, data, [0.7], effort=9)[2].trust() == series.TRUST["fcn"]
     assert found.warnings == ()
 
@@ -219,6 +224,30 @@ def test_what_is_said_of_trust(monkeypatch):
     assert small.trust() == module._SMALL
     assert planned.trust() == module._PLANNED
     assert len({module._SMALL, module._PLANNED, module._OWN}) == 3
+
+
+def test_trust_is_of_the_work_that_was_done(monkeypatch):
+    data = images(count=1200)
+    said = {k: several(monkeypatch, data, [0.7], effort=k)[2].trust() for k in range(7)}
+    assert {said[k] for k in (0, 1, 2)} == {module._CUT}
+    for k in (3, 4):
+        assert said[k] == (
+            f"{module._QUICK} This trial had less work than those: --effort {k} in place of 5."
+        )
+    assert {said[k] for k in (5, 6)} == {module._QUICK}
+
+
+def test_what_is_said_of_cut_trials_was_measured():
+    path = Path(__file__).parents[2] / "benchmarks" / "results" / "budgets.json"
+    runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
+    cut = {
+        (run["data"], run["level"]): run["spearman"]
+        for run in runs
+        if run.get("level") is not None and run["level"] < DECIDES
+    }
+    found = list(cut.values())
+    assert len({data for data, _ in cut}) == 3
+    assert f"{min(found):.2f} to {max(found):.2f} (mean {np.mean(found):.2f})" in module._CUT
 
 
 def test_without_a_level_time_decides(monkeypatch):

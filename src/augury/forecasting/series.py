@@ -43,6 +43,8 @@ TRUST = {
     ),
 }
 """How far forecasts can be relied on, by the network of the trial."""
+MEASURED = {"fcn": 9, "small": 7}
+"""The levels of effort that this was measured at."""
 _MOST_FOLDS = 16
 _MOST_SHARE = 3 / 4
 _PLANNED_WORK, _SMALL_WORK = 0.3, 0.5

@@ -27,6 +27,8 @@ TRUST = {
     )
 }
 """How far forecasts can be relied on."""
+MEASURED = {NETWORK: 9}
+"""The level of effort that this was measured at."""
 _WORK = 0.6
 """Examples in all folds, as a share of those for images, since a view costs more."""
 _MOST_SHARE = 2 / 3

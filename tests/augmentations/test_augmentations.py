@@ -331,7 +331,7 @@ def test_a_part_works_on_the_rows_that_drew_it_alone(spec):
         ("(rotation ** 9 >> flips) ** 8", "with those inside it, goes up to 64"),
         ("rotation ** 1e999", "the power must be 1, 2, 3"),
         ("(" * 65 + "flips" + ")" * 65, "nested more than 64 deep"),
-        ("flips >> " * 1000 + "flips", "it has 9,005 characters, and 4,096 are the most"),
+        ("flips >> " * 1000 + "flips", "it has 9,005 characters; at most 4,096 are allowed"),
         ("noise(1" + "0" * 400 + ")", "expected a standard deviation over 0"),
         ("rotation(degrees=3,degrees=4)", "rotation is given degrees twice"),
         ("1.5*flips", r"1.5\*flips: a weight on its own is a probability"),
@@ -379,9 +379,9 @@ def test_a_weight_on_its_own_is_a_probability():
 
 
 def test_augmentations_refuse_what_they_cannot_do():
-    with pytest.raises(AuguryError, match="works on image data, and this is vector data"):
+    with pytest.raises(AuguryError, match="works on image data, but this is vector data"):
         rotation(5).views(torch.zeros(1, 4), 1, Rng(0, torch.arange(1)))
-    with pytest.raises(AuguryError, match="square images, and these are 4 by 6"):
+    with pytest.raises(AuguryError, match="square images, but these are 4 by 6"):
         (flips() >> quarter_turns()).views(torch.zeros(1, 1, 4, 6), 1, Rng(0, torch.arange(1)))
     with pytest.raises(AuguryError, match="has no adjoint"):
         invert().adjoint(torch.zeros(1, 1, 2, 2), invert().nodes(2).params)

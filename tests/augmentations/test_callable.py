@@ -245,5 +245,5 @@ def test_wrong_settings_are_refused():
         rotation(5).transform(0)(np.stack([RGB, RGB]), index=3)
     with pytest.raises(AuguryError, match="expected 1 indices, got 2"):
         rotation(5).transform(0)([RGB], index=[1, 2])
-    with pytest.raises(AuguryError, match="under 'pixels', and the sample has 'image', 'label'"):
+    with pytest.raises(AuguryError, match="under 'pixels', but the sample has 'image', 'label'"):
         TransformedDataset(Photos(form=dict), "flips", key="pixels")[0]

@@ -144,7 +144,7 @@ def test_pixel_shifts_lose_nothing():
 def test_bad_chains_are_refused():
     refused("expected an augmentation in a chain, got 3", Chain, (3,), (1,))
     refused("at least one augmentation", parse, "chain()")
-    refused("must be 0 or more, and rate 1 is -1", Chain, (flips(), flips()), (1, -1))
+    refused("must be 0 or more, but rate 1 is -1", Chain, (flips(), flips()), (1, -1))
     refused("all rates of the chain are zero", parse, "chain(flips:0, invert:0)")
     refused("1 augmentations came with 2 rates", Chain, (flips(),), (1, 2))
     refused("expected ','", parse, "chain(flips:1 invert:2)")

@@ -105,5 +105,5 @@ def test_labels_are_encoded_once_and_all_examples_counted(tmp_path, count, which
 def test_a_missing_device_is_refused_before_data_are_read(run, photos, count, command):
     calls = count(prepare)
     out = ("--out", "m") if command == "fit" else ()
-    refused(run(command, photos, "--device", "cuda", *out), "torch sees no CUDA")
+    refused(run(command, photos, "--device", "cuda", *out), "torch finds no CUDA")
     assert calls["prepare"] == 0

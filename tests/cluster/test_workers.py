@@ -99,7 +99,7 @@ def test_an_address_that_nobody_answers_is_refused_in_ten_seconds(monkeypatch):
 def test_a_worker_with_another_version_is_refused_before_any_work(client, monkeypatch):
     monkeypatch.setattr("augury.__version__", "99.0")
     with (
-        pytest.raises(AuguryError, match=r"has augury \S+, and this is 99\.0"),
+        pytest.raises(AuguryError, match=r"has augury \S+, but this is 99\.0"),
         open_workers(client),
     ):
         pass
@@ -120,7 +120,7 @@ def test_a_worker_without_augury_is_refused_before_any_work(client, monkeypatch)
     [
         (3, "got int"),
         ("local:none", "number of workers after local:, got 'none'"),
-        ("local-cuda", "torch sees no CUDA here"),
+        ("local-cuda", "torch finds no CUDA device"),
     ],
 )
 def test_what_is_no_cluster_is_refused(cluster, line):

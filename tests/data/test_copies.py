@@ -41,4 +41,4 @@ def test_equal_rows_of_a_table_are_examples_of_their_own() -> None:
 
 def test_copies_of_one_example_are_refused() -> None:
     data = as_dataset(np.zeros((6, 4, 4), np.uint8), Y6)
-    refused("expected different examples, and all 6 are the same", data.distinct)
+    refused("expected different examples, but all 6 are the same", data.distinct)

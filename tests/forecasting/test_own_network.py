@@ -135,7 +135,7 @@ class Broken(nn.Module):
 @pytest.mark.parametrize(
     ("network", "words"),
     [
-        (small_net(7), "gives 7 outputs for each example, and the data has 2 classes"),
+        (small_net(7), "gives 7 outputs for each example, but the data has 2 classes"),
         (nn.Flatten(0), "gives .* the data has 2 classes"),
         (nn.Linear(3, 2), r"cannot take inputs of shape \(1, 10, 10\)"),
         (Broken(), "cannot take inputs .*no such thing"),

@@ -280,7 +280,7 @@ def test_where_nothing_is_learnt_the_default_is_mild(few):
 
 
 def test_what_cannot_be_searched_is_refused(digits):
-    with pytest.raises(AuguryError, match="images with one label each, and this is vector data"):
+    with pytest.raises(AuguryError, match="images with one label each, but this is vector data"):
         search_policy(np.zeros((10, 3)), [0, 1] * 5)
     with pytest.raises(AuguryError, match="too short for one search; give at least"):
         search_policy(digits, budget=0.01, device="cpu")

@@ -113,7 +113,7 @@ def test_vectors_series_and_real_targets():
 
 def test_gallery_shows_each_candidate(digits):
     data = augury.as_dataset(digits.images, digits.target)
-    gallery = make_gallery(data, [rotation(30)], 0, originals=3, versions=5)
+    gallery = make_gallery(data, [rotation(30)], 0, originals=3, n_views=5)
     assert gallery.originals.shape == (3, 1, 8, 8, 3)
     assert gallery.views["rotation(30)"].shape == (3, 5, 8, 8, 3)
     assert gallery.views["rotation(30)"].dtype == np.uint8
@@ -157,7 +157,7 @@ def test_what_is_no_augmentation_is_said(digits):
 
 def test_cuda_without_cuda_is_said(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(AuguryError, match="torch sees no CUDA here"):
+    with pytest.raises(AuguryError, match="torch finds no CUDA device"):
         resolve_device("cuda")
     assert resolve_device("auto").type == "cpu"
 

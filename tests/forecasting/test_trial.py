@@ -80,7 +80,7 @@ def test_large_images_are_shrunk_with_their_augmentations():
 
 def test_too_few_examples_are_refused():
     tiny = as_dataset(np.zeros((2, 3)), [0.0, 1.5])
-    with pytest.raises(AuguryError, match="at least 5 examples, and there are 2"):
+    with pytest.raises(AuguryError, match="at least 5 examples, but there are 2"):
         make_fold(tiny, SHORT, 0, 0)
 
 

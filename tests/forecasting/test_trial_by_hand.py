@@ -89,7 +89,7 @@ def test_so_few_cannot_be_split(count, fine):
     if fine:
         assert len(make_fold(data, Trial(1), 0, 0).held) == 2
         return
-    with pytest.raises(AuguryError, match=f"at least 5 examples, and there are {count}"):
+    with pytest.raises(AuguryError, match=f"at least 5 examples, but there are {count}"):
         make_fold(data, Trial(1), 0, 0)
 
 

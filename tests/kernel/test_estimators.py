@@ -119,7 +119,7 @@ def test_images_of_one_channel_need_not_have_it(digits):
 def test_pixels_that_an_augmentation_cuts_are_warned_of(digits, spec):
     x, y = 16 * digits[0], digits[1]
     options = {"input_shape": IMAGE, "n_components": 64, "device": "cpu"}
-    with pytest.warns(UserWarning, match="cuts pixels at 0 and 1, and X has them from 0 to 16"):
+    with pytest.warns(UserWarning, match="cuts pixels at 0 and 1, but X has them from 0 to 16"):
         AugmentedKernelClassifier(spec, **options).fit(x, y)
     AugmentedKernelClassifier("rotation(10)", **options).fit(x, y)  # cuts nothing
     with pytest.warns(UserWarning, match="cuts pixels"):

@@ -174,14 +174,14 @@ HALF = [[0.5, 0.5], [0.5, 0.5]]
     [
         ([HALF, [[1, 0], [0.3, 0.6]]], [1, 1], [1, 0], "row 1 of augmentation 1 sums to 0.9"),
         ([[[1.5, -0.5], [0, 1]]], [1], [1, 0], "entry -0.5 in row 0; probabilities must be 0 or"),
-        ([HALF], [-1], [1, 0], "rates must be 0 or more, and rate 0 is -1.0; use 0 to leave"),
+        ([HALF], [-1], [1, 0], "rates must be 0 or more, but rate 0 is -1.0; use 0 to leave"),
         ([HALF], [float("nan")], [1, 0], "rate 0 is nan"),
         ([HALF, HALF], [0, 0], [1, 0], "all rates of the chain are zero, so it would never move"),
         ([HALF], [1, 2], [1, 0], "1 augmentations came with 2 rates"),
         ([], [], [1], "needs at least one augmentation"),
         ([HALF], [1], [0, 0], "no state has a restart weight over 0; give one to each state"),
-        ([HALF], [1], [2, -1], "restart weights must be 0 or more, and that of state 1 is -1.0"),
-        ([HALF], [1], [1, 0, 0], "expected 2 restart weights, one a state; got shape (3,)"),
+        ([HALF], [1], [2, -1], "restart weights must be 0 or more, but that of state 1 is -1.0"),
+        ([HALF], [1], [1, 0, 0], "expected 2 restart weights, one per state; got shape (3,)"),
         ([HALF, [[1.0]]], [1, 1], [1, 0], "augmentation 1 has shape (1, 1); expected (2, 2)"),
         ([[[0.5, 0.5]]], [1], [1], "augmentation 0 has shape (1, 2); expected a square matrix"),
     ],
@@ -197,7 +197,7 @@ def test_bad_questions_are_said_in_one_line():
     chain = FiniteChain([HALF], [1], [1, 0])
     with pytest.raises(AuguryError, match="method='qr': expected one of auto, cg, series, direct"):
         chain.solve(chain.rho, method="qr")  # type: ignore[arg-type]  # wrong on purpose
-    with pytest.raises(AuguryError, match="expected 2 rows, one a state; got shape"):
+    with pytest.raises(AuguryError, match="expected 2 rows, one per state; got shape"):
         chain.solve(np.ones(3))
     with pytest.raises(AuguryError, match="how='magic': expected one of metropolis, footnote"):
         chain.symmetrised("magic")

@@ -98,7 +98,7 @@ def test_nearest_chain_draws_by_the_seed_and_refuses_what_it_cannot_use():
     again = nearest_chain(x, "chain(jitter(0.3):1)", seed=1)
     other = nearest_chain(x, "chain(jitter(0.3):1)", seed=2)
     assert abs(one.A - again.A).max() == 0 < abs(one.A - other.A).max()
-    refused("at least 2 examples, and got 1", nearest_chain, x[:1], "chain(jitter(0.3):1)")
+    refused("at least 2 examples, but got 1", nearest_chain, x[:1], "chain(jitter(0.3):1)")
     refused("floating-point", nearest_chain, np.ones((4, 2), dtype=int), "chain(jitter(0.3):1)")
     with pytest.raises(ValueError, match="image data"):
         nearest_chain(x, "chain(flips:1)")

@@ -17,12 +17,12 @@ def check_cuda() -> None:
     """Raise if CUDA is not available."""
     if not torch.cuda.is_available():
         raise AuguryError(
-            "device cuda was asked for, and torch sees no CUDA here; use --device cpu"
+            "device cuda was asked for, but torch finds no CUDA device; use --device cpu"
         )
 
 
 def resolve_device(device: str | torch.device) -> torch.device:
-    """Turn ``"auto"`` into the device that there is; raise for one that is not available."""
+    """Return a device, for ``"auto"`` a GPU if there is one; raise if it is not available."""
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

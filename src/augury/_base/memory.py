@@ -28,7 +28,7 @@ def available_bytes(device: torch.device) -> int:
 
 
 def _trim() -> None:
-    """Return back what was freed and the allocator still holds: gigabytes, after a large fit."""
+    """Release memory that was freed but the allocator still holds: gigabytes, after a large fit."""
     with contextlib.suppress(OSError, AttributeError, TypeError):  # glibc's alone
         ctypes.CDLL(None).malloc_trim(0)
 

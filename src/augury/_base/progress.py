@@ -91,7 +91,7 @@ class NotebookBar:
 
 
 def ticking(progress: Tick | bool | None) -> Tick:
-    """Return what to call as work goes on: `progress` if it can be called."""
+    """Return what to call as work progresses: `progress` if it is callable."""
     return progress if callable(progress) else lambda done, total, now: None
 
 

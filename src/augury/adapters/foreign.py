@@ -127,7 +127,7 @@ class Normalisation:
                 how = getattr(step, "normalization", "standard")  # of Albumentations
                 if how != "standard":
                     raise AuguryError(
-                        f"Normalize with normalization={how!r} cannot be undone, and views must "
+                        f"Normalize with normalization={how!r} cannot be undone, but views must "
                         "stay in the units of the images; leave it out of the pipeline"
                     )
                 mean, std = (

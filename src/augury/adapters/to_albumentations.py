@@ -189,7 +189,7 @@ class AlbumentationsJson(Albumentations):
         for step in children(whole):
             if step.needs:
                 raise AuguryError(
-                    f"Albumentations' JSON cannot hold a function, and {augmentation} needs "
+                    f"Albumentations' JSON cannot hold a function, but {augmentation} needs "
                     f"{step.needs[0]}; export it to albumentations, as code"
                 )
         return json.dumps({"__version__": "2.0.8", "transform": _plain(whole)}, indent=2) + "\n"

@@ -18,7 +18,7 @@ def copied(name: str, **options: float) -> list[Call]:
 
 
 def noise(a: ours.snr_noise) -> list[Call]:
-    """Return noise at a signal-to-noise ratio, white or with a decay in decibels an octave."""
+    """Return noise at a signal-to-noise ratio, white or with a decay in decibels per octave."""
     if a.colour == 0:
         return [call("am.AddGaussianSNR", min_snr_db=a.low, max_snr_db=a.high, p=1.0)]
     decay = round(-10 * math.log10(2) * a.colour, 2)

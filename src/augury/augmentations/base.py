@@ -153,7 +153,7 @@ class Augmentation(ABC):
             known = (kind for kind, size in DIMENSIONS.items() if size == len(shape))
             kind = next(known, f"{len(shape)}-dimensional")
             raise AuguryError(
-                f"{self} works on {' or '.join(sorted(self.kinds))} data, and this is {kind} data "
+                f"{self} works on {' or '.join(sorted(self.kinds))} data, but this is {kind} data "
                 f"(each example has shape {shape}); choose an augmentation for {kind} data"
             )
         if 0 in shape:

@@ -139,7 +139,7 @@ class TransformedDataset(Dataset):
         if isinstance(sample, Mapping):
             if self.key not in sample:
                 raise AuguryError(
-                    f"expected an image under {self.key!r}, and the sample has "
+                    f"expected an image under {self.key!r}, but the sample has "
                     f"{', '.join(map(repr, sample))}; name it with key="
                 )
             return {**sample, self.key: self.transform(sample[self.key], index)}

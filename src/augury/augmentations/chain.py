@@ -61,7 +61,7 @@ class Chain(_Composite):
         if self.beta > MOST_STEPS:
             raise AuguryError(
                 f"a chain's rates may sum to {MOST_STEPS} at most, the mean number of steps of a "
-                f"view, and these sum to {self.beta:g}"
+                f"view, but these sum to {self.beta:g}"
             )
         self._combine(lambda sizes: None)  # walks of every length: never finite
 
@@ -98,7 +98,7 @@ class Chain(_Composite):
 def check_rates(rates: Sequence[float], parts: int) -> None:
     """Raise one clear line unless there is a rate for each part, none negative and some over 0."""
     if not parts:
-        raise AuguryError("a chain needs at least one augmentation, and none was given")
+        raise AuguryError("a chain needs at least one augmentation, but none was given")
     if len(rates) != parts:
         raise AuguryError(
             f"a chain needs one rate for each augmentation: {parts} augmentations came with "
@@ -107,7 +107,7 @@ def check_rates(rates: Sequence[float], parts: int) -> None:
     for k, rate in enumerate(rates):
         if not (math.isfinite(rate) and rate >= 0):
             raise AuguryError(
-                f"a chain's rates must be 0 or more, and rate {k} is {rate}; "
+                f"a chain's rates must be 0 or more, but rate {k} is {rate}; "
                 "use 0 to leave an augmentation out"
             )
     if not any(rates):

@@ -17,7 +17,7 @@ from augury.augmentations.base import Family, Nodes, along, gauss_legendre, requ
 
 SOUND = frozenset({"sound"})
 _OCTAVES = 6.0
-"""How far bands reach below the highest frequency: at 16,000 samples a second, to 125 Hz."""
+"""How far bands reach below the highest frequency: at 16,000 samples per second, to 125 Hz."""
 _ORDER = 2
 """Of the Butterworth filter that is applied forwards and backwards: 24 dB an octave in all."""
 

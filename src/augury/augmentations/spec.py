@@ -82,7 +82,7 @@ def _cut(text: str, most: int) -> str:
 class _Parser:
     def __init__(self, text: str, imports: bool) -> None:
         if len(text) > LONGEST:
-            raise AuguryError(f"it has {len(text):,} characters, and {LONGEST:,} are the most")
+            raise AuguryError(f"it has {len(text):,} characters; at most {LONGEST:,} are allowed")
         self.imports = imports
         self.depth = 0
         self.tokens: list[tuple[str, str]] = []

@@ -98,7 +98,7 @@ class quarter_turns(Symmetries):
         super().check(shape)
         if shape[-1] != shape[-2]:
             raise AuguryError(
-                f"quarter_turns needs square images, and these are {shape[-2]} by {shape[-1]}; "
+                f"quarter_turns needs square images, but these are {shape[-2]} by {shape[-1]}; "
                 "give square ones (a size) or use rotation(180)"
             )
 

@@ -78,7 +78,7 @@ def invariance(
 
     if pretrained and not any(is_timm_name(spec) for spec in (network, against or network)):
         raise AuguryError(
-            f"--pretrained is for timm models, and {network} is not the name of one; load your own "
+            f"--pretrained is for timm models, but {network} is not the name of one; load your own "
             "weights with --weights"
         )
     candidates = [parse(spec, imports=True) for spec in augmentation]

@@ -19,7 +19,7 @@ Data = Annotated[
         metavar="DATA",
         help="A directory with one sub-directory of images or recordings per class, an .npz file, "
         "a CSV or Parquet table with --label, IDX files (as MNIST's), CIFAR's python batches, "
-        "series of the UCR archive (.ts, .tsv), or a data set that comes along: digits, mnist5k.",
+        "series of the UCR archive (.ts, .tsv), or a built-in data set: digits, mnist5k.",
     ),
 ]
 Label = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of a table to predict.")]

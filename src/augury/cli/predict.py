@@ -64,7 +64,7 @@ def predict(
         )
     if found.x.shape[1:] != fitted.shape_:
         raise AuguryError(
-            f"the model takes examples of shape {fitted.shape_}, and these have "
+            f"the model takes examples of shape {fitted.shape_}, but these have "
             f"{found.x.shape[1:]}; for a table give --label"
         )
     shown = out is not None or found.y is not None

@@ -144,7 +144,7 @@ def rank(
         candidates = [*(candidates or default_augmentations(found.kind, found.shape)), *mixed]
     if sweep:
         if parts:
-            raise AuguryError("--sweep is for families, and --pipeline has none; leave one out")
+            raise AuguryError("--sweep is for families, but --pipeline has none; leave one out")
         families = None if candidates is None else [type(c).__name__ for c in candidates]
         candidates = strength_ladder(found.kind, families, shape=found.shape)
     planned = load_planned(network, found, weights, pretrained)
@@ -205,7 +205,7 @@ def _backgrounds(path: Path, found: Dataset, skip_bad: bool) -> list[Augmentatio
     from augury.data import load_noise
 
     if found.rate is None:
-        raise AuguryError(f"--background is for sound, and this is {found.kind} data; leave it out")
+        raise AuguryError(f"--background is for sound, but this is {found.kind} data; leave it out")
     noise = load_noise(path, found.rate, skip_bad=skip_bad)
     return [background(noise, low, high, str(path)) for low, high in background.ladder]
 
@@ -218,7 +218,9 @@ def _read_specs(path: Path) -> list[str]:
         raise AuguryError(f"cannot read the augmentations in {path}: {reason}") from None
     specs = [line.split("#")[0].strip() for line in lines]
     if not any(specs):
-        raise AuguryError(f"{path} holds no augmentation; give one spec a line, as rotation(15)")
+        raise AuguryError(
+            f"{path} holds no augmentation; give one spec per line, such as rotation(15)"
+        )
     return [spec for spec in specs if spec]
 
 

@@ -21,7 +21,7 @@ def connected(cluster: str | None, device: str) -> Iterator[Workers | None]:
         return
     from augury.cluster import open_workers
 
-    for name in ("distributed", "tornado.application"):  # what goes wrong is said in one line
+    for name in ("distributed", "tornado.application"):  # our own errors are one line
         logging.getLogger(name).setLevel(logging.CRITICAL)
     with open_workers(cluster, device) as workers:
         if workers.dashboard:

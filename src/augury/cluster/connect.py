@@ -86,7 +86,7 @@ def _connect(cluster: Any, stack: contextlib.ExitStack) -> Client:
         ) from None
     except ValueError as error:
         raise AuguryError(
-            f"{cluster!r} is no address of a Dask scheduler, as tcp://host:8786 ({error})"
+            f"{cluster!r} is not the address of a Dask scheduler, such as tcp://host:8786 ({error})"
         ) from None
 
 
@@ -107,7 +107,7 @@ def _start(kind: str, count: str) -> Any:
     options = {"nthreads": 1, "memory_limit": 0, "silence_logs": logging.CRITICAL}
     gpus = visible_gpus()[: int(count) if count else None]
     if not gpus:
-        raise AuguryError("local-cuda was asked for, and torch sees no CUDA here; use local")
+        raise AuguryError("local-cuda was asked for, but torch finds no CUDA device; use local")
     return SpecCluster(
         workers={
             k: {"cls": Nanny, "options": {**options, "env": {"CUDA_VISIBLE_DEVICES": gpu}}}
@@ -145,7 +145,7 @@ def _check(client: Client) -> ClusterWorkers:
             )
         if version != augury.__version__:
             raise AuguryError(
-                f"the worker {worker} has augury {version}, and this is {augury.__version__}; "
+                f"the worker {worker} has augury {version}, but this is {augury.__version__}; "
                 "install one version on all"
             )
     return ClusterWorkers(client, augury.__version__)

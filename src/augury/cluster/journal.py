@@ -1,4 +1,4 @@
-"""Finished jobs, kept in a directory so that work that was stopped goes on."""
+"""Finished jobs, kept in a directory so that stopped work can be resumed."""
 
 from __future__ import annotations
 

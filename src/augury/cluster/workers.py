@@ -217,7 +217,7 @@ def _run(packed: bytes, digest: str, call: bytes) -> Tensors:
     version, work, job = pickle.loads(call)
     if augury.__version__ != version:  # a worker that came after the others were checked
         raise AuguryError(
-            f"a worker has augury {augury.__version__}, and this is {version}; install one version"
+            f"a worker has augury {augury.__version__}, but this is {version}; install one version"
         )
     return tuple(part.cpu() for part in work(_unpack(digest, packed), job))
 

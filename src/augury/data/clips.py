@@ -95,7 +95,7 @@ def fit_length(samples: np.ndarray, length: int) -> np.ndarray:
 
 
 def check_clip(rate: int | None, seconds: float | None) -> None:
-    """Raise if a rate or a length that was asked for is none."""
+    """Raise if a requested rate or length is out of range."""
     if rate is not None and not 1_000 <= rate <= 192_000:
         raise AuguryError(f"a sample rate is from 1,000 to 192,000 Hz, not {rate:,}")
     if seconds is not None and not 0.01 <= seconds <= 60:

@@ -141,7 +141,7 @@ class Dataset:
         if len(first) == len(self):
             return self
         if len(first) == 1:
-            raise AuguryError(f"expected different examples, and all {len(self):,} are the same")
+            raise AuguryError(f"expected different examples, but all {len(self):,} are the same")
         kept = torch.tensor(sorted(first.values()))
         note = f"{len(self) - len(kept):,} of {len(self):,} examples are copies and were left out"
         found = self._take(kept, note, round(self.total * len(kept) / len(self)))

@@ -81,7 +81,7 @@ def _warnings(data: Dataset, seen: int | None) -> list[tuple[str, str]]:
         found.append(
             (
                 "many-classes",
-                f"there are {len(counts):,} classes, and only {seen:,} examples are looked at: "
+                f"there are {len(counts):,} classes, but only {seen:,} examples are looked at: "
                 "most classes are seen once or not at all",
             )
         )

@@ -59,7 +59,7 @@ def load(
         Height and width for images, or one number for both; by default as they are or, if they
         are of several sizes, their median side, at most 64.
     kind
-        ``"image"``, ``"sound"``, ``"series"`` or ``"vector"``, where the shape leaves a doubt.
+        ``"image"``, ``"sound"``, ``"series"`` or ``"vector"``, if the shape is ambiguous.
     task
         ``"classification"``, ``"regression"`` or ``"multi-label"``; by default whole numbers and
         words are classes, and a table of 0 and 1 holds labels.
@@ -124,7 +124,7 @@ def as_dataset(
 
     Arrays of bytes share their memory with the result. Pixels outside [0, 1] are scaled by the
     whole array's span; columns of vectors and channels of series get mean 0 and variance 1; a
-    real target is centred, since K_Y = yyᵀ wants it so.
+    real target is centred, as K_Y = yyᵀ requires.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def as_dataset(
     label
         The column of a frame, or the entry of a dataset's examples, that is the label.
     kind
-        ``"image"``, ``"sound"``, ``"series"`` or ``"vector"``, where the shape leaves a doubt.
+        ``"image"``, ``"sound"``, ``"series"`` or ``"vector"``, if the shape is ambiguous.
     task
         ``"classification"``, ``"regression"`` or ``"multi-label"``; by default whole numbers and
         words are classes, and a table of 0 and 1 holds labels.
@@ -253,7 +253,7 @@ def _kind(source: Source, request: Request, kind: str | None) -> tuple[str | Non
     if kind == "sound" and rate is None:
         raise AuguryError("sound needs its sample rate: give --rate (rate= in Python)")
     if kind != "sound" and rate is not None:
-        raise AuguryError(f"a sample rate is for sound, and this is {kind} data; leave it out")
+        raise AuguryError(f"a sample rate is for sound, but this is {kind} data; leave it out")
     return kind, rate
 
 

@@ -48,7 +48,7 @@ class Preparation:
     label
         For a table: the column of the labels.
     rate
-        For sound: samples a second.
+        For sound: samples per second.
 
     Examples
     --------
@@ -153,7 +153,7 @@ class Preparation:
             array, _ = fill_gaps(array)
         if array.ndim - 1 != len(self.shape):
             raise AuguryError(
-                f"the model takes {self.kind} data of shape {self.shape}, and this data has shape "
+                f"the model takes {self.kind} data of shape {self.shape}, but this data has shape "
                 f"{array.shape[1:]}"
             )
         low, high = span(array)
@@ -161,13 +161,13 @@ class Preparation:
             self._check_pixels(array, low, high)
         elif len(self.mean) != array.shape[1]:
             raise AuguryError(
-                f"the model takes {len(self.mean)} columns (or channels), and this data has "
+                f"the model takes {len(self.mean)} columns (or channels), but this data has "
                 f"{array.shape[1]}; give the columns that it was fitted on, and --label for a "
                 "table that has one"
             )
         if array.shape[1:] != self.shape:
             raise AuguryError(
-                f"the model takes examples of shape {self.shape}, and these have "
+                f"the model takes examples of shape {self.shape}, but these have "
                 f"{array.shape[1:]}; for a directory of images give --size, for a table --label"
             )
         out = self.apply(array)
@@ -223,7 +223,10 @@ class Preparation:
         label, centre = values.get("label"), values.get("centre", 0.0)
         rate = values.get("rate")
         _need((kind == "sound") == (rate is not None), "its kind and its sample rate disagree")
-        _need(rate is None or (type(rate) is int and 0 < rate < 2**31), "its rate is no number")
+        _need(
+            rate is None or (type(rate) is int and 0 < rate < 2**31),
+            "its rate is not a whole number",
+        )
         _need(label is None or isinstance(label, str), "its label is not text")
         _need(_is_finite(centre), "its centre is not a number")
         found = cls(kind, shape, classes, float(centre), label=label, rate=rate)

@@ -112,5 +112,5 @@ def _blocks(x: np.ndarray) -> Iterator[slice]:
 
 
 def _along(values: np.ndarray, ndim: int) -> np.ndarray:
-    """Return one value a column so that it meets the columns of an array of `ndim` sides."""
+    """Reshape one value per column to broadcast over an array of `ndim` dimensions."""
     return values.reshape(-1, *(1,) * (ndim - 2))

@@ -25,7 +25,7 @@ def default_side(sizes: Sequence[tuple[int, int]]) -> int:
 
 
 def sides(size: int | tuple[int, int] | None) -> tuple[int, int] | None:
-    """Return a size as height and width; raise if it is none."""
+    """Return a size as height and width; raise if it is not valid."""
     if size is None:
         return None
     height, width = (size, size) if isinstance(size, int) else size

@@ -126,6 +126,6 @@ def check_sampling(kernel: ShiftInvariantKernel, sampling: str) -> None:
         raise AuguryError(f"sampling must be one of {', '.join(SAMPLINGS)}, not {sampling!r}")
     if sampling != "iid" and kernel.norm != 2:
         raise AuguryError(
-            f"{sampling} frequencies need a kernel of the Euclidean distance, and the "
-            f"{kernel.name} is none; use sampling='iid', or the matern kernel with nu=0.5"
+            f"{sampling} frequencies need a kernel of the Euclidean distance, which the "
+            f"{kernel.name} kernel is not; use sampling='iid', or the matern kernel with nu=0.5"
         )

@@ -81,7 +81,7 @@ class PatchFeatures(FeatureMap):
         """Choose the patches of each layer and learn to whiten them, in float64."""
         if x.dim() not in (3, 4):
             raise AuguryError(
-                f"patches are of images or series, and an example here has shape "
+                f"patches are of images or series, but an example here has shape "
                 f"{tuple(x.shape[1:])}; use the features 'fourier'"
             )
         generator = torch.Generator().manual_seed(self.seed)

@@ -25,10 +25,10 @@ def make_gallery(
     seed: int,
     *,
     originals: int = 4,
-    versions: int = 6,
+    n_views: int = 6,
     side: int = 64,
 ) -> Gallery | None:
-    """Make pictures of a few examples, of different classes where there are, and their versions."""
+    """Make pictures of a few examples, of different classes if possible, and of their views."""
     if data.kind == "vector":
         return None
     index = _varied(data, originals)
@@ -36,21 +36,21 @@ def make_gallery(
     rng = Rng(seed, index)
     if data.rate is not None:
         return _recordings(x[:2], candidates, Rng(seed, index[:2]), data.rate)
-    shown = {repr(a): _picture(a.views(x, versions, rng), side) for a in candidates}
+    shown = {repr(a): _picture(a.views(x, n_views, rng), side) for a in candidates}
     return Gallery(_picture(x.unsqueeze(0), side), shown)
 
 
 def _recordings(
-    x: Tensor, candidates: Sequence[Augmentation], rng: Rng, rate: int, versions: int = 3
+    x: Tensor, candidates: Sequence[Augmentation], rng: Rng, rate: int, n_views: int = 3
 ) -> Gallery:
     """Make views of recordings to be played, short enough for a page to hold all of them."""
-    each = _SAMPLES // (len(x) * (1 + versions) * max(1, len(candidates)))
+    each = _SAMPLES // (len(x) * (1 + n_views) * max(1, len(candidates)))
     shown = rate if x.shape[-1] <= each else min(rate, 8000)
 
     def short(views: Tensor) -> np.ndarray:
         return resample(views.transpose(0, 1).numpy(), rate, shown)[..., :each]
 
-    views = {repr(a): short(a.views(x, versions, rng)) for a in candidates}
+    views = {repr(a): short(a.views(x, n_views, rng)) for a in candidates}
     return Gallery(short(x.unsqueeze(0)), views, shown)
 
 

@@ -164,9 +164,9 @@ def rank(
         GPU, the address of a Dask scheduler or a ``distributed.Client``; by default here. The
         result is the same.
     journal
-        A directory in which finished jobs are kept, so that a ranking that was stopped goes on.
+        A directory in which finished jobs are kept, so that a stopped ranking can be resumed.
     progress
-        Called with (done, total, candidate) as work goes on; True for a bar, False for none. By
+        Called with (done, total, candidate) as work progresses; True for a bar, False for none. By
         default a notebook shows a bar.
     command
         The command that repeats this, for the report.
@@ -205,7 +205,7 @@ def rank(
         raise AuguryError(f"expected a score of {', '.join(SCORES)}; got {score!r}")
     if score not in ("trial", "boosting") and (budget is not None or effort is not None):
         raise AuguryError(
-            f"budget and effort are for trial and boosting, and the score is {score!r}"
+            f"budget and effort are for trial and boosting, but the score is {score!r}"
         )
     planned = given
     if data.kind == "series" and module is None:
@@ -326,7 +326,7 @@ def changes_nothing(augmentation: Augmentation, data: Dataset, seed: int) -> boo
 
 
 def check_numbers(**values: Any) -> None:
-    """Raise one line for numbers that are none, or out of range."""
+    """Raise if a value is not a number or is out of range."""
     for name, value in values.items():
         if value is None:
             continue

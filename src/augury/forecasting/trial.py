@@ -142,7 +142,7 @@ def make_fold(data: Dataset, trial: Trial, seed: int, number: int) -> Fold:
     """Choose the examples that a fold trains on, others in each fold, and those it is judged by."""
     size = min(trial.examples, len(data) * 3 // 4)
     if size < 2 or len(data) - size < 2:
-        raise AuguryError(f"a trial needs at least 5 examples, and there are {len(data)}")
+        raise AuguryError(f"a trial needs at least 5 examples, but there are {len(data)}")
     order = stratified_order(data, seed)
     if data.groups is not None:
         train, held = grouped_split(data, order, trial.folds, seed, number)

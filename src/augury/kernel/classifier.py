@@ -124,8 +124,8 @@ class AugmentedKernelClassifier(ClassifierMixin, KernelModel):
         cluster
             Where shards are summed up, for the quadratic loss: see `augury.rank`.
         journal
-            A directory in which the sums of shards are kept, so that a fit that was stopped goes
-            on.
+            A directory in which the sums of shards are kept, so that a stopped fit can be
+            resumed.
         """
         self.check_parameters()
         if self.loss != "quadratic" and self.objective == "tangent":

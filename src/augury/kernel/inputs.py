@@ -47,7 +47,7 @@ def read_inputs(
     """
     if issparse(X):
         raise AuguryError(
-            "X is a sparse matrix, and dense examples are needed; convert it with .toarray()"
+            "X is a sparse matrix, but dense examples are needed; convert it with .toarray()"
         )
     if isinstance(X, Tensor):
         check_dense("X", X)
@@ -73,12 +73,12 @@ def read_inputs(
         estimator.beyond_ = not estimator.bytes_ and float(flat.max()) > 1
     elif estimator.beyond_ and flat.dtype == torch.uint8:
         raise AuguryError(
-            "the model was fitted on floats that go beyond 1, and X holds bytes, which would stand "
+            "the model was fitted on floats that go beyond 1, but X holds bytes, which would stand "
             "for pixels in [0, 1]; give floats on the same scale"
         )
     elif estimator.bytes_ and flat.dtype != torch.uint8 and float(flat.max()) > 1:
         raise AuguryError(
-            "the model was fitted on bytes, which stand for pixels in [0, 1], and X holds floats "
+            "the model was fitted on bytes, which stand for pixels in [0, 1], but X holds floats "
             f"up to {float(flat.max()):g}; give bytes (uint8), or divide by 255"
         )
     return flat.reshape(len(flat), *estimator.shape_)
@@ -108,7 +108,7 @@ def check_dense(name: str, value: Tensor) -> None:
     """Raise unless a tensor holds plain real numbers."""
     if value.layout != torch.strided or value.is_nested:
         raise AuguryError(
-            f"{name} is a {'nested' if value.is_nested else 'sparse'} tensor, and a dense one is "
+            f"{name} is a {'nested' if value.is_nested else 'sparse'} tensor, but a dense one is "
             "needed; convert it with .to_dense()"
         )
     if value.dtype not in _TYPES:
@@ -154,7 +154,7 @@ def _shape(came: tuple[int, ...], asked: tuple[int, ...] | None, columns: int) -
     shape = tuple(int(side) for side in (asked or came or (columns,)))
     if not 1 <= len(shape) <= 3 or min(shape) < 1 or math.prod(shape) != columns:
         raise AuguryError(
-            f"input_shape={shape} has {math.prod(shape)} values in {len(shape)} dimensions, and "
+            f"input_shape={shape} has {math.prod(shape)} values in {len(shape)} dimensions, but "
             f"an example of X has {columns}; give the shape of one example, as (channels, height, "
             "width)"
         )
@@ -186,7 +186,7 @@ def warn_of_range(augmentation: Augmentation, sample: Tensor) -> None:
     made = augmentation.views(x, 1, Rng(0, torch.arange(len(x), device=x.device)))
     if float(made.min()) >= 0 and float(made.max()) <= 1:
         warnings.warn(
-            f"{augmentation} cuts pixels at 0 and 1, and X has them from {float(x.min()):g} to "
+            f"{augmentation} cuts pixels at 0 and 1, but X has them from {float(x.min()):g} to "
             f"{float(x.max()):g}; bring them to [0, 1] before",
             UserWarning,
             stacklevel=4,

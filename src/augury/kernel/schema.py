@@ -130,7 +130,7 @@ def read_settings(source: str) -> ModelSettings:
     _PLAIN.check("its settings", found)
     if found.get("format") != FORMAT:
         raise AuguryError(
-            f"it has format {str(found.get('format'))[:20]}, and this version of augury reads "
+            f"it has format {str(found.get('format'))[:20]}, but this version of augury reads "
             f"format {FORMAT}; fit and save it again"
         )
     one_of(KINDS).check("kind", found.get("kind"))
@@ -177,10 +177,10 @@ def check_tensors(settings: ModelSettings, tensors: Mapping[str, Tensor]) -> Non
         raise AuguryError(f"it has a tensor {unknown[0][:60]!r} that no model has")
     for name, value in tensors.items():
         if value.dtype not in (torch.float32, torch.float64):
-            raise AuguryError(f"its {name} are of type {value.dtype}, and must be floats")
+            raise AuguryError(f"its {name} are of type {value.dtype}, but must be floats")
         if tuple(value.shape) != shapes[name]:
             raise AuguryError(
-                f"its {name} have shape {tuple(value.shape)}, and must have {shapes[name]}"
+                f"its {name} have shape {tuple(value.shape)}, but must have {shapes[name]}"
             )
         if not bool(value.isfinite().all()):
             raise AuguryError(f"its {name} hold NaN or infinity")
@@ -213,7 +213,7 @@ def _outputs(settings: ModelSettings, tensors: Mapping[str, Tensor]) -> int:
     if bias is None or bias.dim() != 1 or not len(bias):
         raise AuguryError("its bias must have one value for each output")
     if settings.fitted["flat"] and len(bias) != 1:
-        raise AuguryError(f"its targets are flat, and its bias has {len(bias)} values")
+        raise AuguryError(f"its targets are flat, but its bias has {len(bias)} values")
     return len(bias)
 
 

@@ -58,8 +58,8 @@ class FiniteChain:
     rates
         The β_j, one for each matrix, against a total restart rate of 1.
     restart
-        A weight for each state, 0 for those that are no example; only their ratios matter, for
-        the paper's Σ γ_i = 1 is taken (with other sums, divide the rates by theirs).
+        A weight for each state, 0 for those that are not examples. Only their ratios matter: they
+        are divided by their sum, so that Σ γ_i = 1 as in the paper.
 
     Examples
     --------
@@ -176,7 +176,7 @@ class FiniteChain:
         return self.solve(self.rho, method=method, tol=tol).x
 
     def distribution(self, n: int, start: Any = None) -> np.ndarray:
-        """Return π_n, the law after n steps from `start` (ρ unless said); n products with A."""
+        """Return π_n, the law after n steps from `start` (default: ρ); n products with A."""
         law = self.rho if start is None else restart_law(start, self.states)
         for _ in range(n):
             law = (self.step(law) + self.rho) / (1 + self.beta)

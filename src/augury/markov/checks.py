@@ -53,7 +53,7 @@ class Reversibility:
         if not self.holds:
             j, u, v = self.where
             raise AuguryError(
-                f"{what} needs reversible augmentations with a common stationary law, and "
+                f"{what} needs reversible augmentations with a common stationary law, but "
                 f"augmentation {j} is not: its flows between states {u} and {v} differ by "
                 f"{self.violation:.3g}; use chain.symmetrised() to make it so"
             )
@@ -84,7 +84,7 @@ def stochastic(matrices: Sequence[Any]) -> tuple[Csr, ...]:
         worst = int(np.abs(sums - 1).argmax())
         if not abs(sums[worst] - 1) <= TOLERANCE:
             raise AuguryError(
-                f"the rows of a transition matrix must sum to 1, and row {worst} of augmentation "
+                f"the rows of a transition matrix must sum to 1, but row {worst} of augmentation "
                 f"{j} sums to {sums[worst]:.9g}; divide each row by its sum"
             )
         checked.append(a)
@@ -95,11 +95,13 @@ def restart_law(weights: Any, states: int) -> np.ndarray:
     """Return ρ: the restart weights γ_i of the states, checked and divided by their sum."""
     rho = np.asarray(weights, dtype=np.float64)
     if rho.shape != (states,):
-        raise AuguryError(f"expected {states} restart weights, one a state; got shape {rho.shape}")
+        raise AuguryError(
+            f"expected {states} restart weights, one per state; got shape {rho.shape}"
+        )
     if not (np.isfinite(rho).all() and (rho >= 0).all()):
         worst = int(np.where(np.isfinite(rho), rho, -np.inf).argmin())
         raise AuguryError(
-            f"restart weights must be 0 or more, and that of state {worst} is {rho[worst]}"
+            f"restart weights must be 0 or more, but that of state {worst} is {rho[worst]}"
         )
     if rho.sum() == 0:
         raise AuguryError(

@@ -24,7 +24,7 @@ class ChainClassifier(ClassifierMixin, BaseEstimator):
 
     That is the limit of k-nearest neighbours on ever more steps of the process, and it is a
     kernel classifier (Theorem 1): the mass of label y at state x is Σ_{i: y_i=y} α_i K(x_i, x).
-    An input that is no state takes the law of the nearest state, as its neighbours would.
+    An input that is not a state takes the law of the nearest state, as its neighbours would.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class ChainClassifier(ClassifierMixin, BaseEstimator):
         shape = self.input_shape or (X.shape[1],)
         if np.prod(shape) != X.shape[1]:
             raise AuguryError(
-                f"input_shape={tuple(shape)} has {np.prod(shape)} values, and X has {X.shape[1]} "
+                f"input_shape={tuple(shape)} has {np.prod(shape)} values, but X has {X.shape[1]} "
                 "columns; give the shape of one example"
             )
         orbits = enumerate_orbits(X.reshape(-1, *shape), self.chain, limit=self.limit)
@@ -110,7 +110,7 @@ class ChainClassifier(ClassifierMixin, BaseEstimator):
         for change in changes:
             if change.shape != kept.shape:
                 raise AuguryError(
-                    f"relabel needs matrices of shape {kept.shape}, one row a label; got "
+                    f"relabel needs matrices of shape {kept.shape}, one row per label; got "
                     f"{change.shape}"
                 )
         both = [sp.kron(a, m, "csr") for a, m in zip(chain.matrices, changes, strict=True)]

@@ -49,7 +49,7 @@ def nearest_chain(
     chain = as_chain(chain)
     examples = as_tensor(x)
     if len(examples) < 2:
-        raise AuguryError(f"nearest_chain needs at least 2 examples, and got {len(examples)}")
+        raise AuguryError(f"nearest_chain needs at least 2 examples, but got {len(examples)}")
     if not examples.is_floating_point():
         raise AuguryError(f"nearest_chain takes floating-point examples, not {examples.dtype}")
     count = len(examples)

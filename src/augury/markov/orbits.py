@@ -98,7 +98,7 @@ def enumerate_orbits(
         matrices.append(sp.csr_array((weight, (start, to)), shape=(done, done)))
     gamma = np.ones(len(places)) if restart is None else np.asarray(restart, dtype=np.float64)
     if gamma.shape != places.shape:
-        raise AuguryError(f"expected {len(places)} restart weights, one an example")
+        raise AuguryError(f"expected {len(places)} restart weights, one per example")
     weights = np.bincount(places, gamma, minlength=done)
     return Orbits(found.states(), places, FiniteChain(matrices, chain.rates, weights))
 

@@ -92,7 +92,7 @@ def sample(chain: FiniteChain, starts: Any, seed: int | np.random.Generator) -> 
 def walk(
     chain: FiniteChain, steps: int, seed: int | np.random.Generator, start: int | None = None
 ) -> np.ndarray:
-    """Run the process for a number of steps and give the states visited, ``(steps,)``.
+    """Run the process for a number of steps and return the states visited, ``(steps,)``.
 
     Between two restarts lies an excursion, independent of all others; so all excursions are run
     side by side and then laid end to end. The first starts at `start`, or by ρ.

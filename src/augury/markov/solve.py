@@ -80,12 +80,12 @@ def solve(
     start
         A first guess of the solution, of the shape of `c`; used by ``"cg"``.
     workers
-        Threads, each with a column of its own; all cores unless said. It changes no result.
+        Threads, each with a column of its own; by default one per core. The result is the same.
     """
     if method not in get_args(Method):
         raise AuguryError(f"method={method!r}: expected one of {', '.join(get_args(Method))}")
     if c.shape[:1] != (chain.states,) or c.ndim > 2:
-        raise AuguryError(f"expected {chain.states} rows, one a state; got shape {c.shape}")
+        raise AuguryError(f"expected {chain.states} rows, one per state; got shape {c.shape}")
     if method == "auto":
         small = chain.states <= SMALL
         method = "direct" if small else "cg" if chain.is_reversible else "series"

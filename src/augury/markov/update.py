@@ -114,7 +114,7 @@ class UpdatedKernel(ChainKernel):
     def _series(self, c: np.ndarray, old: np.ndarray) -> tuple[np.ndarray, int]:
         if self.bound >= 1 and self.radius >= 1:
             raise AuguryError(
-                f"the series for the changed kernel diverges: its radius is {self.radius:.3g}, and "
+                f"the series for the changed kernel diverges: its radius is {self.radius:.3g}, but "
                 "it must be below 1; use route='cg'"
             )
         x, term, terms = old.copy(), old, 0

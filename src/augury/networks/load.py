@@ -51,7 +51,7 @@ def load_network(
     path = Path(spec).expanduser()
     if pretrained and not is_timm_name(spec):
         raise AuguryError(
-            f"pretrained weights are for timm models, and {spec} is not the name of one; load "
+            f"pretrained weights are for timm models, but {spec} is not the name of one; load "
             "your own with weights (--weights FILE)"
         )
     if path.is_file():
@@ -91,7 +91,7 @@ def _timm(name: str, shape: tuple[int, ...], pretrained: bool, outputs: int | No
         timm = importlib.import_module("timm")
     except (ImportError, RuntimeError, OSError) as error:  # torchvision may not fit torch
         raise AuguryError(
-            f"{name!r} is neither a file nor module:function, and timm, which may have a model of "
+            f"{name!r} is neither a file nor module:function, but timm, which may have a model of "
             f"that name, cannot be imported ({cause(error)}); pip install timm, or use "
             "module:function"
         ) from None

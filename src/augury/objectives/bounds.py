@@ -129,7 +129,7 @@ def certify(orbits: Orbit | Iterable[Orbit], loss: Loss, *, ridge: float = 0.0) 
         outer = outer + mean.mT @ mean
         count += len(mean)
     if not count:
-        raise AuguryError("a certificate needs at least one example, and there was none")
+        raise AuguryError("a certificate needs at least one example, but there was none")
     spread_values = torch.linalg.eigvalsh(covariance / count)
     mean_values = torch.linalg.eigvalsh(outer / count)
     low, high = (max(0.0, float(spread_values[k])) for k in (0, -1))

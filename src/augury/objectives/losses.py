@@ -76,7 +76,7 @@ class Multinomial(Loss):
     def __call__(self, output: Tensor, y: Tensor) -> Tensor:
         if output.dim() < 2 or y.shape != output.shape[:-1] or y.is_floating_point():
             raise AuguryError(
-                "the multinomial loss takes outputs (b, C) and class numbers (b,), and got "
+                "the multinomial loss takes outputs (b, C) and class numbers (b,), not "
                 f"{tuple(output.shape)} and {tuple(y.shape)} of {y.dtype}"
             )
         each = F.cross_entropy(output.flatten(0, -2), y.flatten(), reduction="none")

@@ -117,7 +117,7 @@ class AveragingPlan(Result):
     name: ClassVar[str] = "averaging plan"
 
     choices: tuple[AveragingChoice, ...]
-    """From the fastest to the slowest; among them no augmentation, one random view a step (the
+    """From the fastest to the slowest; among them no augmentation, one random view per step (the
     usual practice), a few views without averaging, and all views."""
     best: AveragingChoice
     """Recommended: about the least error among the choices that save enough and do no harm."""
@@ -140,7 +140,7 @@ class AveragingPlan(Result):
 
     @property
     def usual(self) -> AveragingChoice:
-        """One random view a step, the usual practice."""
+        """One random view per step, the usual practice."""
         return next(c for c in self.choices if c.random and c.layer is None and c.n_views == 1)
 
     @property

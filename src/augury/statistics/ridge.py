@@ -62,7 +62,7 @@ class RidgeRisk(Statistic):
         if self.sums is None:
             if d > _MOST_FEATURES:
                 raise AuguryError(
-                    f"ridge takes at most {_MOST_FEATURES:,} features, and there are {d:,}; "
+                    f"ridge takes at most {_MOST_FEATURES:,} features, but there are {d:,}; "
                     "use a feature map with fewer, or the score kernel-ridge"
                 )
             shapes = [(d + 1, d + 1), (d + 1, y.shape[1]), ()]

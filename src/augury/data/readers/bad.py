@@ -27,7 +27,7 @@ class BadFiles:
     shown
         What to call that directory.
     skip
-        Whether to go on without them.
+        Whether to skip them.
     noun
         What they hold: ``"image"`` or ``"recording"``.
     """
@@ -42,7 +42,7 @@ class BadFiles:
         if not self.skip:
             raise AuguryError(
                 f"cannot read the {self.noun} {name} in {flat(self.shown)}: {error}; repair or "
-                f"remove it, or go on without such {self.noun}s by --skip-bad (skip_bad=True in "
+                f"remove it, or skip such {self.noun}s with --skip-bad (skip_bad=True in "
                 "Python)"
             )
         self.names.append(name)

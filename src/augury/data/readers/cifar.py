@@ -43,13 +43,13 @@ def read_batch(path: Path, label: str) -> tuple[np.ndarray, np.ndarray]:
     pixels, labels = found.get("data"), found.get(label)
     if not isinstance(pixels, np.ndarray) or labels is None:
         raise AuguryError(
-            f"{flat(path)} is not a CIFAR batch: expected data and {label}, and found "
+            f"{flat(path)} is not a CIFAR batch: expected data and {label}, got "
             f"{', '.join(flat(key) for key in found) or 'nothing'}"
         )
     wide = int(np.prod(_SHAPE))
     if pixels.dtype != np.uint8 or pixels.ndim != 2 or pixels.shape[1] != wide:
         raise AuguryError(
-            f"{flat(path)} is not a CIFAR batch: expected rows of {wide} bytes, and found "
+            f"{flat(path)} is not a CIFAR batch: expected rows of {wide} bytes, got "
             f"{pixels.dtype} of shape {pixels.shape}"
         )
     if len(labels) != len(pixels):

@@ -25,7 +25,8 @@ _LARGE = 2 << 30  # bytes of pixels past which images of one size are made small
 def read_folder(path: Path, request: Request, shown: str | None = None) -> Source:
     """Read images or recordings, each of the class that its sub-directory names.
 
-    New ones may be loose. Where there are both, those that are more are read.
+    New ones need no sub-directories. If there are both images and recordings, the more numerous
+    are read.
 
     Parameters
     ----------
@@ -43,7 +44,7 @@ def read_folder(path: Path, request: Request, shown: str | None = None) -> Sourc
     if tree.media.noun == "image":
         return read_images(listing, request)
     if request.size is not None:
-        raise AuguryError(f"a size is for images, and {flat(path)} holds recordings; drop it")
+        raise AuguryError(f"a size is for images, but {flat(path)} holds recordings; drop it")
     return read_sounds(listing, request)
 
 

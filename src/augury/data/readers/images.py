@@ -45,7 +45,7 @@ class Header:
     grey: bool
     alpha: bool
     deep: bool
-    """More than 8 bits a pixel and channel."""
+    """More than 8 bits per pixel and channel."""
 
 
 def read_header(path: Path) -> Header:

@@ -15,7 +15,7 @@ from augury.data.source import Request, Source
 
 
 def read_ts(path: Path, request: Request) -> Source:
-    """Read a ``.ts`` file: a header of ``@`` lines, then a series a line, its label last."""
+    """Read a ``.ts`` file: a header of ``@`` lines, then one series per line, its label last."""
     header = _Header()
     series: list[np.ndarray] = []
     labels: list[str] = []
@@ -136,7 +136,7 @@ def _source(
     request: Request,
 ) -> Source:
     if not series:
-        raise AuguryError(f"{flat(path)} holds no series; expected one a line")
+        raise AuguryError(f"{flat(path)} holds no series; expected one per line")
     if labels is None and not request.new:
         raise AuguryError(
             f"{flat(path)} has no labels: expected @classLabel true or @targetLabel true in its "

@@ -28,7 +28,7 @@ class Wav:
     channels: int
     frames: int
     encoding: tuple[int, int]
-    """The format's code, and its bits a sample."""
+    """The format's code, and its bits per sample."""
     offset: int
 
     def read(self, path: Path, start: int, count: int) -> np.ndarray:
@@ -74,7 +74,7 @@ def parse_wav(path: Path) -> Wav | None:
 
 
 def _format(file: IO[bytes], size: int) -> tuple[int, ...]:
-    """Return the encoding, channels, rate and bits a sample."""
+    """Return the encoding, channels, rate and bits per sample."""
     text = file.read(min(size, 64))
     if len(text) < 16:
         raise Unreadable("its header is cut short")

@@ -1,4 +1,4 @@
-"""Finished rounds of a search, kept in a file so that a search that was stopped goes on."""
+"""Finished rounds of a search, kept in a file so that a stopped search can be resumed."""
 
 from __future__ import annotations
 

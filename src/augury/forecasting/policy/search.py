@@ -105,13 +105,13 @@ def search_policy(
     max_examples
         More examples than these are subsampled, each class in proportion; None for all.
     journal
-        A file in which finished rounds are kept, so that a search that was stopped goes on.
+        A file in which finished rounds are kept, so that a stopped search can be resumed.
     cluster
         Where networks are trained: see `augury.rank`. The policy is the same.
     started
         When the budget began to count, by `time.perf_counter`; now by default.
     progress
-        Called with (done, total, round) as work goes on; True for a bar, False for none. By
+        Called with (done, total, round) as work progresses; True for a bar, False for none. By
         default a notebook shows a bar.
     command
         The command that repeats this, for the report.
@@ -132,7 +132,7 @@ def search_policy(
     data = as_dataset(x, y, name=name, max_examples=max_examples, seed=seed).distinct()
     if data.kind != "image" or data.classes is None or data.tags is not None:
         raise AuguryError(
-            f"a policy is searched for images with one label each, and this is {data.kind} data"
+            f"a policy is searched for images with one label each, but this is {data.kind} data"
             f"{'' if data.kind != 'image' else ' with other targets'}; use rank"
         )
     where = resolve_device(device)

@@ -17,7 +17,7 @@ class AlignmentScore(Summed):
 
     def trust(self) -> str:
         return (
-            "Alignment says how well averaged features agree with the labels; it is no forecast of "
+            "Alignment says how well averaged features agree with the labels; it does not forecast "
             "a network's accuracy, so try the leaders before you rely on them."
         )
 

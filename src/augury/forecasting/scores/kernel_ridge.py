@@ -21,8 +21,8 @@ _MOST = 5000
 class KernelRidgeScore(ClosedForm):
     """Minus the held-out loss of ridge regression with K̄ = TKTᵀ (Section 4.1 of the paper).
 
-    K̄ = ΨΨᵀ has averaged features ψ at both ends, so examples are judged by the mean of their
-    versions too, and the problem is N × N whatever the number of versions. A constant is added to
+    K̄ = ΨΨᵀ has averaged features ψ at both ends, so held-out examples are averaged over
+    their views too, and the problem is N × N whatever the number of views. A constant is added to
     K̄ for the bias; classes, penalties and errors are as for the score ``ridge``.
 
     With m the smaller of N and d, a candidate costs 2·N·d·m + folds·penalties·m³/3 operations

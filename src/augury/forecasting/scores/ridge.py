@@ -13,14 +13,14 @@ from augury.statistics.ridge import RidgeRisk
 
 
 class RidgeScore(Summed):
-    """Minus the held-out loss of ridge regression on all versions of the other folds' examples.
+    """Minus the held-out loss of ridge regression on all views of the other folds' examples.
 
     Examples are judged as they are, by log-loss after a one-parameter calibration for classes and
     by squared error for a real target; the penalty is chosen for each candidate. The clean
     features, ``(N, d)``, are computed once for all candidates.
 
-    A candidate with n versions of N examples costs 2·N·n·d² + folds·penalties·d³/3 operations
-    beyond its features: 0.3 · 10¹² for 5,000 examples, 8 versions and 1,800 features. At most
+    A candidate with n views of N examples costs 2·N·n·d² + folds·penalties·d³/3 operations
+    beyond its features: 0.3 · 10¹² for 5,000 examples, 8 views and 1,800 features. At most
     8,192 features are taken.
     """
 

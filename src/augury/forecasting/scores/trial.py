@@ -156,7 +156,7 @@ class TrialScore(Score):
         if setting.data.kind != "image" or setting.data.classes is None:
             return (
                 "How far this forecast can be trusted was measured on images, series and sound "
-                "with classes only, and this is other data: try the leaders before relying on them."
+                "with classes only, but this is other data: try the leaders before relying on them."
             ), 0
         if setting.own is not None and setting.plan.pretrained:
             return _OWN, OWN

@@ -22,7 +22,7 @@ class GroupedLinear(nn.Module):
 
 
 class Split(nn.Module):
-    """Return each member its own row of features: ``(b, g·c, …)`` to ``(b, g, c·…)``."""
+    """Split features into one row for each member: ``(b, g·c, …)`` to ``(b, g, c·…)``."""
 
     def __init__(self, members: int) -> None:
         super().__init__()

@@ -70,7 +70,7 @@ class OwnNetwork:
             came = tuple(out.shape[1:]) if isinstance(out, Tensor) else type(out).__name__
             target = "one number" if data.classes is None else f"{wanted} classes"
             raise AuguryError(
-                f"the network gives {_count(came)} for each example, and the data has {target}; "
+                f"the network gives {_count(came)} for each example, but the data has {target}; "
                 f"give its last layer {wanted} outputs, as nn.Linear(in_features, {wanted})"
             )
         if not self.trained(self.network):

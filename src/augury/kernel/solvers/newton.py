@@ -25,7 +25,7 @@ def minimise(
     iterations: int = 500,
     tol: float = 1e-5,
 ) -> int:
-    """Minimise the mean objective + λ‖w‖² over a linear head, in place; give the passes it took.
+    """Minimise the mean objective + λ‖w‖² over a linear head, in place; return the passes it took.
 
     Parameters
     ----------

@@ -83,8 +83,8 @@ def measure_invariance(
     cluster, journal
         Where the work is done and what is finished is kept: see `augury.rank`.
     progress
-        Called with (done, total, augmentation) as work goes on; True for a bar, False for none. By
-        default a notebook shows a bar.
+        Called with (done, total, augmentation) as work progresses; True for a bar, False for none.
+        By default a notebook shows a bar.
     command
         The command that repeats this, for the report.
 

@@ -87,7 +87,7 @@ class Invariance(Statistic):
         n, d = count.sum(), len(total)
         if n < 2:
             raise AuguryError(
-                "the distance between examples needs at least two examples, and there is one"
+                "the distance between examples needs at least two examples, but there is one"
             )
         # Rounding may give a value just below zero if all examples are the same.
         return max(0.0, float(2 * (square - total.square().sum() / n) / (n - 1) / d))

@@ -47,7 +47,7 @@ def plan_averaging(
 ) -> AveragingPlan:
     """Measure averaging at the layers of a network, and recommend how to train on many views.
 
-    Beside averaging stand the usual ways: one random view a step, a few views of the rule without
+    Beside averaging stand the usual ways: one random view per step, a few views of the rule without
     averaging, all views, and no augmentation. Steps (views, loss and gradient) are timed in
     training mode. The error is that of the gradient in eval mode: its distance from the gradient
     of full augmentation, relative to that without augmentation. What is random is averaged over as

@@ -19,8 +19,8 @@ _HEAD = """# The paper, reproduced
 
 What `augury reproduce` (see [its page](reproduction.md)) computed at the settings of the paper's
 appendix. `python benchmarks/pages.py` makes this page from the committed results. A spread (±) is
-the standard deviation over trials unless said otherwise. Each section has the paper's claims first
-and then checks of our own: the same claims by another method or measure.
+the standard deviation over trials unless stated otherwise. Each section has the paper's claims
+first and then checks of our own: the same claims by another method or measure.
 """
 
 _OTHERS = {

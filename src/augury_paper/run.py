@@ -70,7 +70,7 @@ def reproduce(
         Which experiments, of `EXPERIMENTS`.
     out
         A folder: finished cells are kept in ``cells/``, all numbers in ``results.json``. A run
-        that was stopped goes on where it was when it is started again with the same folder.
+        that was stopped is resumed when it is started again with the same folder.
     settings
         How they are run; `QUICK` for a look, `PAPER` for the paper's own.
     data

@@ -20,7 +20,7 @@ class background(Augmentation):
     ----------
     noise
         One wave, ``(samples,)``, at the sample rate of the data: recordings joined end to end,
-        which go on at their beginning after their end.
+        which wrap round at their end.
     low, high
         The signal-to-noise ratio.
     name

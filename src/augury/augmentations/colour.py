@@ -1,6 +1,6 @@
 """Maps of colours and grey levels, each pixel on its own or by its channel's histogram.
 
-Pixels lie in [0, 1]. Saturation, hue and grayscale leave images alone that have not three channels.
+Pixels lie in [0, 1]. Saturation, hue and grayscale leave images without three channels unchanged.
 """
 
 from __future__ import annotations

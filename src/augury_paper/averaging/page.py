@@ -60,7 +60,7 @@ def section(results: dict[str, dict[str, Any]], settings: Settings) -> Section:
         "kept is the share of full augmentation's gain in test accuracy (± its standard error). "
         "Compute is counted as the paper does, in multiply-adds of the forward pass; the time "
         "beside it is that of training, measured. The second order adds the variance of one "
-        "random combination of the views. One random view a step is the usual practice.",
+        "random combination of the views. One random view per step is the usual practice.",
         tuple(claims),
         tuple(tables),
         tuple(plots),

@@ -46,7 +46,7 @@ class ResNetTraining:
 
 
 def cells(settings: Settings) -> list[Cell]:
-    """List the cells: one a trial, of four networks."""
+    """List the cells: one per trial, of four networks."""
     if "cifar10" not in settings.datasets:
         return []
     recipe = ResNetTraining.of(settings)

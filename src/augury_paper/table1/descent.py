@@ -32,7 +32,7 @@ _FREQUENCIES = 16.0  # GiB of transformed frequencies, of one trial at a time
 
 
 def by_descent(bench: Bench, dataset: str, method: str, settings: Settings) -> dict[str, Any]:
-    """Train one method on one data set; accuracy of each trial, and seconds a trial."""
+    """Train one method on one data set; accuracy of each trial, and seconds per trial."""
     images, task, device = bench.images(dataset), TASKS[dataset], bench.device
     test = turned(images.test, task.turn)
     n = task.n_views(settings)
@@ -99,7 +99,7 @@ def descend_together(
 
     Notes
     -----
-    The gradient of the mean loss is Φᵀ(p − y) / (b · n): two batched products a step.
+    The gradient of the mean loss is Φᵀ(p − y) / (b · n): two batched products per step.
     """
     classes, count, trials = len(train.classes or ()), len(train), len(seeds)
     target = F.one_hot(train.y, classes).to(device, torch.float32)

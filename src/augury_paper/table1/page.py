@@ -270,7 +270,7 @@ def _plots(results: Results, dataset: str) -> list[Plot]:
     if not series:
         return []
     title = f"{TITLES[dataset]}: accuracy against time"
-    return [Plot(title, "seconds a trial", "accuracy, %", tuple(series))]
+    return [Plot(title, "seconds per trial", "accuracy, %", tuple(series))]
 
 
 def _percent(part: dict[str, Any]) -> list[float]:

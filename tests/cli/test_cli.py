@@ -158,7 +158,7 @@ class TestBadInput:
 
         if torch.cuda.is_available():
             pytest.skip("this machine has CUDA")
-        refused(run("rank", "digits", "--device", "cuda"), "no CUDA here")
+        refused(run("rank", "digits", "--device", "cuda"), "finds no CUDA device")
 
     def test_unwritable_paths_are_said_before_the_work(self, run, tmp_path):
         refused(run("rank", "digits", "--json", "no/such/folder.json"), "does not exist")

@@ -234,3 +234,12 @@ def test_the_feature_map_is_fitted_to_a_seeded_sample(monkeypatch):
     assert torch.equal(seen[0], seen[1])
     assert not torch.equal(seen[0], seen[2])
     assert set(module.FEATURES) == {"fourier", "flatten", "patches", "patches2", "gradient"}
+
+
+def test_classes_that_the_trial_hardly_sees_are_warned_of(made, monkeypatch):
+    data = images()
+    for examples, codes in ((3, ["many-classes"]), (4, [])):
+        monkeypatch.setattr(made, "effort", lambda self, k=examples: {"examples": k})
+        found = augury.rank(data, augmentations=["flips"], score="made")
+        said = [code for code, _ in found.dataset["warnings"] if code == "many-classes"]
+        assert said == codes

@@ -107,7 +107,7 @@ def test_the_planned_network_has_its_own_calibration(monkeypatch):
 def test_short_trials_say_less(monkeypatch, effort, decides, sure):
     found = judge(monkeypatch, images(), effort=effort)[0]
     assert (found.decides, found.sure) == (decides, sure)
-    assert ["too short to tell" in warning for warning in found.warnings] == [True] * (not decides)
+    assert ["too few to tell" in warning for warning in found.warnings] == [True] * (not decides)
 
 
 @pytest.mark.parametrize(
@@ -298,3 +298,19 @@ def test_what_a_cut_costs_is_in_the_interval(monkeypatch, effort, calibration):
     assert found.candidates == [forecast.judge(0)]
     row = found.candidates[0]
     assert (row.low < -row.gain) is (effort < 3)
+
+
+def test_few_examples_of_a_class_that_counts_alike_leave_doubt(monkeypatch):
+    """Two examples may not decide for four classes."""
+    x = np.random.default_rng(0).integers(0, 255, (600, 8, 8), np.uint8)
+    for least, sure in ((9, False), (10, True)):
+        y = np.where(np.arange(600) < 600 - least, np.arange(600) % 2, 2)
+        found, score, *_ = judge(monkeypatch, as_dataset(x, y))
+        assert (found.sure, score.balanced) == (sure, True)
+        assert score.describe().endswith(", judged by balanced accuracy")
+    assert "balanced" not in judge(monkeypatch, images())[1].describe()
+
+
+def test_one_epoch_is_one(monkeypatch):
+    score = judge(monkeypatch, images(), plan=TrainingPlan(epochs=1))[1]
+    assert "trained for 1 epoch on" in score.describe()

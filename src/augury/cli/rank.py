@@ -225,8 +225,10 @@ def _read_specs(path: Path) -> list[str]:
 
 
 def show(result: Ranking) -> None:
-    """Print a ranking as a table."""
+    """Print a ranking as a table, and what it comes to in words."""
     from rich.text import Text
+
+    from augury.report.verdict import sentences
 
     data = result.dataset
     about = f"{data['name']}: {data['examples']:,} examples of {data['kind']} data"
@@ -238,6 +240,8 @@ def show(result: Ranking) -> None:
     trial = result.in_points
     if trial:
         say(describe_plan(result.plan))
+    for _, sentence in data["warnings"]:
+        say(f"Careful: {sentence}.")
     for warning in result.warnings:
         say(f"No verdicts: {warning}.")
     digits = 2 if trial else 4
@@ -254,8 +258,8 @@ def show(result: Ranking) -> None:
         table.add_row(
             str(place),
             Text(row.augmentation),
-            f"{row.gain:+.{digits}f}",
-            f"{row.low:+.{digits}f} to {row.high:+.{digits}f}",
+            _signed(row.gain, digits),
+            f"{_signed(row.low, digits)} to {_signed(row.high, digits)}",
             Text(row.verdict, style=_STYLE[row.verdict]),
         )
     say(table)
@@ -267,13 +271,20 @@ def show(result: Ranking) -> None:
         f"{result.seconds:.1f} s",
         dim=True,
     )
+    say(" ".join(sentences(result)))
     if result.trust:
         say(result.trust)
 
 
+def _signed(value: float, digits: int) -> str:
+    return f"{round(value, digits) + 0.0:+.{digits}f}"  # adding 0 takes the sign off a zero
+
+
 def describe_plan(plan: dict[str, Any]) -> str:
     """Return the planned training in a line, with what was assumed."""
-    epochs = f"{plan['epochs']} epochs on " if plan["epochs"] else ""
+    from augury.report.words import count
+
+    epochs = f"{count(plan['epochs'], 'epoch')} on " if plan["epochs"] else ""
     line = f"for {epochs}{plan['examples']:,} examples"
     if plan["side"]:
         line += f" of {plan['side']} pixels"

@@ -22,6 +22,7 @@ _LEAST = 1e-3  # share of what can be learnt that counts as having learnt someth
 _FASTEST = 0.75  # exponent of a learning curve: tiny samples suggest more than larger ones keep
 UNEQUAL = 4.0
 """Times as many examples in the largest class as in the smallest: then classes count alike."""
+_FEW = 10  # examples of a class that counts as much as the others, for a verdict to be sure
 
 
 @dataclass(frozen=True)
@@ -152,6 +153,7 @@ class Forecast:
         counts = torch.bincount(y, minlength=classes or 0) if one else torch.ones(1)
         present = counts[counts > 0]
         self.balanced = one and float(present.max()) >= UNEQUAL * float(present.min())
+        self.few = self.balanced and float(present.min()) < _FEW
         self.weights = [self._weigh(fold.index) for fold in self.folds]
         self._curve = self._fit_curve()
         self.accuracy = torch.stack(

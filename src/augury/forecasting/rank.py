@@ -238,7 +238,8 @@ def rank(
     return Ranking(
         rows=tuple(rows),
         baseline=Baseline(base.score, base.low, base.high),
-        dataset=describe(data) | ({} if stream is None else _counts(stream)),
+        dataset=describe(data, seen=scorer.effort().get("examples"))
+        | ({} if stream is None else _counts(stream)),
         score=score,
         features=scorer.describe(),
         seed=seed,

@@ -59,6 +59,7 @@ class BoostingScore(Score):
     default_features = None
     unit = "points"
     copies = 3
+    balanced = False
 
     def judge_all(self, candidates: Sequence[Augmentation]) -> Judged:
         with threadpool_limits(1, "openmp"):  # small tables gain nothing from threads in each fit
@@ -68,6 +69,7 @@ class BoostingScore(Score):
         data = self.setting.data
         forecast = self.forecast(candidates)
         judgements = [forecast.judge(k) for k in range(len(forecast))]
+        self.balanced = forecast.balanced
         base = forecast.baseline
         value, half = 100 * base.expected, 1.96 * 100 * base.error
         warnings = []
@@ -81,7 +83,9 @@ class BoostingScore(Score):
                 "tables with several labels were not among those that forecasts were checked on"
             )
         own = Judgement(value, 0.0, value - half, value + half, 0.5)
-        return Judged(own, judgements, POINTS, tuple(warnings), decides=not warnings)
+        return Judged(
+            own, judgements, POINTS, tuple(warnings), decides=not warnings, sure=not forecast.few
+        )
 
     def forecast(self, candidates: Sequence[Augmentation]) -> Forecast:
         """Fit every candidate on every fold, and return what follows."""
@@ -144,7 +148,7 @@ class BoostingScore(Score):
         times = "once" if self.repeats == 1 else f"{self.repeats} times"
         return (
             f"gradient boosting (scikit-learn's) on the rows and {self.copies} views of each, with "
-            f"every row held out {times}"
+            f"every row held out {times}{', judged by balanced accuracy' * self.balanced}"
         )
 
     def trust(self) -> str:

@@ -63,6 +63,7 @@ class TrialScore(Score):
     name = "trial"
     default_features = None
     unit = "points"
+    balanced = False
 
     def judge_all(self, candidates: Sequence[Augmentation]) -> Judged:
         setting = self.setting
@@ -95,6 +96,7 @@ class TrialScore(Score):
         forecast = Forecast(
             folds, data.y, classes, trained=trial.examples, planned=planned, calibration=calibration
         )
+        self.balanced = forecast.balanced
         judgements = [forecast.judge(k) for k in range(len(forecast))]
         trends: tuple[Trend, ...] = ()
         if setting.trends and data.kind == "image":
@@ -114,7 +116,7 @@ class TrialScore(Score):
         warnings = self._warnings(forecast)
         return Judged(
             own, judgements, POINTS, tuple(warnings), decides=not warnings,
-            sure=level >= MEASURED, trends=trends,
+            sure=level >= MEASURED and not forecast.few, trends=trends,
         )  # fmt: skip
 
     def describe(self) -> str:
@@ -123,9 +125,9 @@ class TrialScore(Score):
         network = "a network of three layers" if trial.network == "small" else (
             f"the planned network ({trial.network})"
         )  # fmt: skip
-        return (
-            f"{network} trained for {trial.epochs} epochs on {trial.examples:,} examples, {times}"
-        )
+        epochs = f"{trial.epochs} epoch{'s' if trial.epochs > 1 else ''}"
+        judged = ", judged by balanced accuracy" if self.balanced else ""
+        return f"{network} trained for {epochs} on {trial.examples:,} examples, {times}{judged}"
 
     def effort(self) -> dict[str, Any]:
         return {"level": self.level, **asdict(self.trial)}
@@ -177,8 +179,8 @@ class TrialScore(Score):
             found.append("this kind of data was not among those that forecasts were checked on")
         if self.level < DECIDES:
             found.append(
-                "the trial was cut below the planned epochs to keep to its budget, too short to "
-                "tell: read the order as a hint"
+                "the trial has fewer epochs than are planned, too few to tell: read the order as a "
+                "hint"
             )
         if setting.data.classes is not None and not base.learnt:
             found.append(

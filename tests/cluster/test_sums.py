@@ -7,10 +7,13 @@ import pytest
 import torch
 
 import augury
+from augury import as_dataset, parse
 from augury._base.errors import AuguryError
 from augury.cluster import Workers
-from augury.data import open_shards
+from augury.data import InMemory, open_shards
+from augury.features.simple import Flatten
 from augury.forecasting.scores import summed
+from augury.statistics.alignment import Alignment
 
 N = 300
 CANDIDATES = ["horizontal_flip", "rotation(20)", "noise(0.2)"]
@@ -83,6 +86,30 @@ def test_a_ranking_goes_on_from_its_journal_and_refuses_another(data, tmp_path, 
         augury.rank(255 - data[0], data[1], CANDIDATES, **options)
     with pytest.raises(AuguryError, match="its n_views differs"):
         augury.rank(*data, augmentations=CANDIDATES, **{**options, "n_views": 3})
+
+
+def test_views_are_made_few_at_a_time_and_summed_as_if_together(data, monkeypatch):
+    """Large temporaries are memory that the system must clear, for each of them again."""
+    seen = []
+
+    class Watched(Flatten):
+        def forward(self, x):
+            seen.append(x.numel())
+            return super().forward(x)
+
+    def sums():
+        stream, cpu = InMemory(as_dataset(*data), N), torch.device("cpu")
+        options = 3, 0, cpu, torch.float64, 128, 20, Alignment()
+        return summed.sum_shard(summed.Pass(stream, Watched(), *options), (parse("noise(0.2)"), 0))
+
+    whole = sums()
+    assert max(seen) == 3 * 128 * 100
+    seen.clear()
+    monkeypatch.setattr(summed, "_VALUES", 7000)
+    parts = sums()
+    assert max(seen) == 3 * 23 * 100
+    for one, other in zip(whole, parts, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
 
 
 def test_few_results_are_held_where_they_are_large(monkeypatch):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from augury._base.rng import Rng
@@ -41,6 +43,13 @@ class Orbit:
         """Make at most `n_views` views of each example and map them to features."""
         views, weights = augmentation.weighted_views(x, n_views, rng)
         return cls(phi(views.flatten(0, 1)).unflatten(0, views.shape[:2]), weights)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Orbit]) -> Orbit:
+        """Join the orbits of several batches, whose views have the same weights, in their order."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(torch.cat([part.features for part in parts], dim=1), parts[0].weights)
 
     @property
     def mean(self) -> Tensor:

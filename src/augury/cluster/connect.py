@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 Cluster: TypeAlias = "str | Client | Workers | None"
 _SECONDS = 10
-_FAILURES = 12  # workers that a job may lose; Dask's 3 are few where machines come and go
+_LOCAL = {
+    "distributed.scheduler.allowed-failures": 12,  # workers that a job may lose; Dask's 3 are few
+    "distributed.worker.profile.enabled": False,  # it stops a job a hundred times a second
+}
 
 
 @contextlib.contextmanager
@@ -74,9 +77,10 @@ def _connect(cluster: Any, stack: contextlib.ExitStack) -> Client:
         )
     kind, _, count = cluster.partition(":")
     if kind in ("local", "local-cuda"):
-        stack.enter_context(dask.config.set({"distributed.scheduler.allowed-failures": _FAILURES}))
+        stack.enter_context(dask.config.set(_LOCAL))
         started = stack.enter_context(_start(kind, count))
-        return stack.enter_context(distributed.Client(started))
+        # Results come from the workers themselves, and not through the scheduler once more.
+        return stack.enter_context(distributed.Client(started, direct_to_workers=True))
     try:
         return stack.enter_context(distributed.Client(cluster, timeout=_SECONDS))
     except (OSError, TimeoutError):

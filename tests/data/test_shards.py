@@ -18,6 +18,7 @@ from augury.data.readers.parts import NpyPart
 from augury.data.readers.tree import find_files
 
 N = 60
+CPU = torch.device("cpu")
 
 
 def images(seed=0):
@@ -62,7 +63,7 @@ def test_blocks_hold_every_example_once_and_in_order(folder, monkeypatch):
     shards = pickle.loads(pickle.dumps(open_shards(folder)))
     assert isinstance(shards, Shards)
     assert (len(shards), list(shards.bounds)) == (N, [0, 20, 40, 60])
-    seen = [block for shard in shards.shards for block in shards.blocks(shard)]
+    seen = [block for shard in shards.shards for block in shards.blocks(shard, CPU)]
     assert max(len(block) for _, block in seen) == 7
     assert torch.equal(torch.cat([index for index, _ in seen]), torch.arange(N))
     assert torch.equal(torch.cat([block.x for _, block in seen]), torch.from_numpy(x))
@@ -102,7 +103,7 @@ def test_parquet_shards_are_scaled_as_their_sample(tmp_path):
     shards = open_shards(tmp_path, label="kind")
     values = pandas.concat(frames)[["a", "b"]].to_numpy()
     expected = (values - values.mean(0)) / values.std(0)
-    found = torch.cat([block.x for k in shards.shards for _, block in shards.blocks(k)])
+    found = torch.cat([block.x for k in shards.shards for _, block in shards.blocks(k, CPU)])
     np.testing.assert_allclose(found, expected, atol=1e-5)
     assert shards.about.classes == ("u", "v")
     np.testing.assert_allclose(shards.read(13, 19), expected[13:19], atol=1e-5)
@@ -117,7 +118,7 @@ def test_a_directory_of_images_is_read_in_parts(tmp_path, monkeypatch):
         pixels.save(tmp_path / f"class{y[i]}" / f"{i:03}.png")
     shards, whole = open_shards(tmp_path), load(tmp_path)
     assert list(shards.bounds) == [0, 16, 32, 48, 60]
-    found = torch.cat([block.x for k in shards.shards for _, block in shards.blocks(k)])
+    found = torch.cat([block.x for k in shards.shards for _, block in shards.blocks(k, CPU)])
     assert torch.equal(found, whole.x)
     assert torch.equal(shards.y.long(), whole.y)
 
@@ -126,7 +127,7 @@ def test_targets_are_those_of_the_whole():
     for y in (["a", "b", "c"] * 10, np.linspace(0, 1, 30), np.array([[0, 1], [1, 1], [1, 0]] * 10)):
         data = augury.as_dataset(np.random.default_rng(0).random((30, 4)), y)
         stream = InMemory(data, 7)
-        parts = [stream.targets(index) for k in stream.shards for index, _ in stream.blocks(k)]
+        parts = [stream.targets(index) for k in stream.shards for index, _ in stream.blocks(k, CPU)]
         assert torch.equal(torch.cat(parts), data.targets())
 
 

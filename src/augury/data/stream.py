@@ -23,7 +23,8 @@ from augury.data.sampling import choose, sample_note
 if TYPE_CHECKING:
     from augury.data.readers.parts import Part
 
-_BLOCK = 1 << 25  # bytes of examples that are read at once
+_BLOCK = 1 << 23  # bytes of examples that are read at once: each core of a CPU holds its own
+_BLOCK_GPU = 1 << 25  # the same where one job at a time is done
 _ROWS = 65_536  # examples of a file that are one shard; longer files are several
 SAMPLE = 20_000
 """Examples that the preparation of a stream is fitted on."""
@@ -66,11 +67,15 @@ class Stream(ABC):
     def digest(self) -> str:
         """Return what sets the data apart from other data, for a journal."""
 
-    def blocks(self, shard: int) -> Iterator[tuple[Tensor, Dataset]]:
-        """Yield a shard block by block, with the examples' indices; the next is read meanwhile."""
+    def blocks(self, shard: int, device: torch.device) -> Iterator[tuple[Tensor, Dataset]]:
+        """Yield a shard block by block, with the examples' indices; the next is read meanwhile.
+
+        The blocks stay in main memory, in a size that suits the device that will work on them.
+        """
         first, last = self.bounds[shard], self.bounds[shard + 1]
         each = max(1, self.about.x[:1].nbytes)
-        starts = [*range(first, last, max(1, _BLOCK // each)), last]
+        most = _BLOCK if device.type == "cpu" else _BLOCK_GPU
+        starts = [*range(first, last, max(1, most // each)), last]
         with ThreadPoolExecutor(1) as reader:
             pairs = list(itertools.pairwise(starts))
             coming = reader.submit(self.read, *pairs[0])

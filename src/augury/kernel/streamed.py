@@ -94,7 +94,7 @@ def sum_shard(shared: tuple[KernelModel, Streamed, bool], shard: int) -> Tensors
     like = psi.weights
     assert like is not None
     total: RawSums | None = None
-    for index, block in data.stream.blocks(shard):
+    for index, block in data.stream.blocks(shard, like.device):
         x, first = block.x, int(index[0])
         x = x.reshape(len(x), *model.shape_)
         y = data.targets(block.y).to(like)

@@ -54,7 +54,7 @@ class Pass:
     def orbits(self, augmentation: Augmentation, shard: int) -> Iterator[tuple[Orbit, Tensor]]:
         """Stream the orbits of a shard, block after block and there group after group."""
         phi = self.phi.to(self.device)
-        for numbers, block in self.stream.blocks(shard):
+        for numbers, block in self.stream.blocks(shard, self.device):
             order = group_of(numbers, self.groups).argsort(stable=True)
             for rows in order.split(self.batch):
                 parts = []

@@ -198,7 +198,7 @@ def sum_shard(task: Task, job: tuple[Augmentation, int]) -> Tensors:
     if device.type == "cuda":
         network = network.to(device)
     found = {layer: Invariance() for layer in task.layers}
-    for index, block in task.stream.blocks(shard):
+    for index, block in task.stream.blocks(shard, device):
         for rows in torch.arange(len(index)).split(task.batch):
             x = block.batch(rows, device, task.dtype)
             _add(network, x, index[rows], augmentation, task.n_views, task.seed, found)

@@ -1,9 +1,10 @@
 """Past one machine: memory and time of streams, workers beside one, kills, costs of a cluster.
 
     python benchmarks/cluster.py memory --folder /tmp/shards       # 10⁵ and 10⁶ images in 20 shards
-    python benchmarks/cluster.py throughput                        # fit beside products of matrices
+    python benchmarks/cluster.py throughput --data mnist.npz       # fit beside products of matrices
     python benchmarks/cluster.py workers --folder /tmp/shards      # 1, 2 and 4 local workers
     python benchmarks/cluster.py costs                             # of a job, of bytes, of a start
+    python benchmarks/cluster.py equal                             # with 0, 1, 2 and 4 workers
     python benchmarks/cluster.py kills scheduler                   # of workers and the scheduler
     python benchmarks/cluster.py model                             # 10 to 1,000 workers, simulated
 
@@ -14,50 +15,22 @@ pattern for each of ten classes, and noise.
 from __future__ import annotations
 
 import argparse
-import heapq
 import json
-import multiprocessing
-import os
-import random
 import resource
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from _cluster_model import model
+from _cluster_same import COMMANDS, equal, kills, scheduler
 from _result import add_out, environment, save
-
-SHARDS = 20
-CANDIDATES = (
-    "horizontal_flip", "vertical_flip", "rotation(15)", "translation(0.1)", "noise(0.1)",
-    "blur(1)", "brightness(0.2)", "cutout(0.3)",
-)  # fmt: skip
-
-
-def write_shard(folder: str, k: int, rows: int, side: int) -> None:
-    rng = np.random.default_rng(k)
-    pattern = np.random.default_rng(1234).integers(0, 96, (10, 3, side, side), dtype=np.uint8)
-    y = rng.integers(0, 10, rows)
-    x = np.frombuffer(rng.bytes(rows * 3 * side * side), np.uint8).reshape(rows, 3, side, side) >> 1
-    np.save(Path(folder) / f"x_{k:03}.npy", x + pattern[y])
-    np.save(Path(folder) / f"y_{k:03}.npy", y)
-
-
-def generate(folder: Path, examples: int, side: int = 32) -> Path:
-    """Write examples in 20 shards, unless they are there."""
-    if not folder.exists():
-        folder.mkdir(parents=True)
-        jobs = [(str(folder), k, examples // SHARDS, side) for k in range(SHARDS)]
-        with multiprocessing.get_context("spawn").Pool(min(8, os.cpu_count() or 1)) as pool:
-            pool.starmap(write_shard, jobs)
-    return folder
+from _shards import CANDIDATES, SHARDS, digits, generate
 
 
 def peak() -> float:
@@ -114,103 +87,139 @@ def memory(options: argparse.Namespace, add: Any) -> None:
 
 
 def throughput(options: argparse.Namespace, add: Any) -> None:
-    """Fit to views of digits, streamed and from memory, beside the speed of plain products."""
+    """Fit to views of images, streamed and from memory, beside the speed of plain products."""
     import augury
 
-    device, rows, d = options.devices[0], options.rows, options.components
+    device, rows, d, nodes = options.devices[0], options.rows, options.components, 4
     where = torch.device(device)
-    images = torch.from_numpy(np.kron(_digits(), np.ones((1, 3, 3)))).clamp(0, 1)
-    images = torch.nn.functional.pad(images, (4, 4, 4, 4)).float().unsqueeze(1)
-    from augury._base.rng import Rng
-
-    views = augury.parse("rotation(15) >> translation(0.1) >> noise(0.05)")
-    count = -(-rows // len(images))
-    drawn = torch.cat(
-        [
-            (views.views(images, 1, Rng(k, torch.arange(len(images))))[0].clamp(0, 1) * 255).byte()
-            for k in range(count)
-        ]
-    )[:rows, :, 2:30, 2:30]
-    y = np.tile(_labels(), count)[:rows]
-    folder = options.folder / "digits"
+    drawn, y, name = draw_views(options.data, rows, where)
+    add("images", {"name": name, "views": VIEWS, "rows": rows, "shape": list(drawn.shape[1:])})
+    folder = options.folder / "views"
     folder.mkdir(parents=True, exist_ok=True)
     for k in range(SHARDS):
         part = slice(k * rows // SHARDS, (k + 1) * rows // SHARDS)
-        np.save(folder / f"x_{k:03}.npy", drawn[part].numpy())
+        np.save(folder / f"x_{k:03}.npy", drawn[part])
         np.save(folder / f"y_{k:03}.npy", y[part])
     shards = augury.open_shards(folder)
-    n = 8192 if where.type == "cuda" else 2048
     for precision in ("float32", "tf32"):
-        torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
-        a = torch.randn(n, n, device=where)
-        a @ a
-        _wait(where)
-        started = time.perf_counter()
-        for _ in range(4 if where.type == "cuda" else 1):
-            a @ a
-        _wait(where)
-        speed = (4 if where.type == "cuda" else 1) * 2 * n**3 / (time.perf_counter() - started)
+        speed = product_speed(precision, where)
         found: dict[str, Any] = {"products, TFLOP/s": speed / 1e12}
-        torch.set_float32_matmul_precision("highest")
-        for name, data in (("streamed", (shards,)), ("from memory", (drawn.numpy(), y))):
+        for source, data in (("streamed", (shards,)), ("from memory", (drawn, y))):
             model = augury.AugmentedKernelClassifier(
-                "rotation(15)", n_components=d, n_views=4, precision=precision, device=device,
+                "rotation(15)", n_components=d, n_views=nodes, precision=precision, device=device,
                 random_state=0,
             )  # fmt: skip
             started = time.perf_counter()
             model.fit(*data)
-            _wait(where)
+            wait(where)
             seconds = time.perf_counter() - started
-            nodes = 4
-            work = rows * (2 * 784 * (d // 2) * nodes + d * d)  # features, and half of the matrix
-            found[name] = {
+            pixels = drawn[0].size
+            work = rows * (2 * pixels * (d // 2) * nodes + d * d)  # features, half of the matrix
+            found[source] = {
                 "seconds": seconds, "rows a second": rows / seconds,
                 "TFLOP/s": work / seconds / 1e12, "of products": work / seconds / speed,
                 "solver": model.solver_, "ridge": model.ridge_,
+                "accuracy": float((model.predict(drawn[:10_000]) == y[:10_000]).mean()),
             }  # fmt: skip
             add(f"{rows:,} rows, {d:,} features, {precision} on {device}", found)
 
 
-def _digits() -> np.ndarray:
-    from sklearn.datasets import load_digits
-
-    digits: Any = load_digits()
-    return digits.images / 16
+VIEWS = "rotation(15) >> translation(0.1) >> noise(0.05)"
 
 
-def _labels() -> np.ndarray:
-    from sklearn.datasets import load_digits
+def draw_views(
+    path: Path | None, rows: int, device: torch.device
+) -> tuple[np.ndarray, np.ndarray, str]:
+    """Return so many views of the training images of a file, or of scikit-learn's digits."""
+    import augury
+    from augury._base.rng import Rng
 
-    digits: Any = load_digits()
-    return digits.target
+    if path is None:
+        x, y = digits()
+        x = np.pad(np.kron(x, np.ones((1, 3, 3))), ((0, 0), (2, 2), (2, 2)))
+    else:
+        with np.load(path) as found:
+            x, y = found["x_train"] / np.float32(255), found["y_train"]
+    images = torch.from_numpy(x).float().unsqueeze(1)
+    augmentation, parts = augury.parse(VIEWS), []
+    for start in range(0, rows, 10_000):
+        rank = torch.arange(start, min(start + 10_000, rows))
+        source = images[rank % len(images)].to(device)
+        view = augmentation.views(source, 1, Rng(0, rank.to(device)))[0]
+        parts.append((view.clamp(0, 1) * 255).byte().cpu())
+    count = -(-rows // len(y))
+    return torch.cat(parts).numpy(), np.tile(y, count)[:rows], path.stem if path else "digits"
 
 
-def _wait(device: torch.device) -> None:
+def product_speed(precision: str, device: torch.device) -> float:
+    """Return the floating-point operations a second of large products, the best of five."""
+    n, times = (8192, 4) if device.type == "cuda" else (2048, 1)
+    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+    a = torch.randn(n, n, device=device)
+    best = float("inf")
+    for _ in range(5):
+        wait(device)
+        started = time.perf_counter()
+        for _ in range(times):
+            a @ a
+        wait(device)
+        best = min(best, time.perf_counter() - started)
+    torch.set_float32_matmul_precision("highest")
+    return times * 2 * n**3 / best
+
+
+def wait(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.synchronize()
 
 
 def workers(options: argparse.Namespace, add: Any) -> None:
-    """The same alignment with 1, 2 and 4 local workers, and none; the same numbers."""
+    """The same alignment with 1, 2 and 4 local workers, and none; the same numbers.
+
+    Each worker computes with one thread. Workers are started before the clock, and have done a
+    job of each kind by then.
+    """
     import augury
     from augury.cluster import open_workers
 
     folder = generate(options.folder / str(options.examples[0]), options.examples[0])
     shards = augury.open_shards(folder)
     add("examples", options.examples[0])
-    expected = None
-    for count in (*options.workers, 0):
+    expected, one = None, 0.0
+    for count in (*options.workers, 0) if options.threads else options.workers:
         with open_workers(f"local:{count}" if count else None, "cpu") as found:
             rank_with(shards, found, options.views, options.features, 0)  # workers import torch
-            started = time.perf_counter()
+            before, started = used(found), time.perf_counter()
             ranking = rank_with(shards, found, options.views, options.features, len(CANDIDATES))
             seconds = time.perf_counter() - started
+            spent = {
+                who: [round(b - a, 2) for a, b in zip(before[who], after, strict=True)]
+                for who, after in used(found).items()
+            }
         numbers = [(r.augmentation, r.gain, r.low, r.high) for r in ranking.rows]
-        expected = expected or numbers
+        expected, one = expected or numbers, one or seconds
         add(
             f"alignment with {count or 'no'} workers",
-            {"seconds": seconds, "bit-equal": numbers == expected, "slots": found.slots},
-        )
+            {
+                "seconds": seconds, "times as fast as the first": one / seconds,
+                "bit-equal": numbers == expected, "slots": found.slots,
+                "user and system seconds": spent,
+            },
+        )  # fmt: skip
+
+
+def used(workers: Any) -> dict[str, tuple[float, float]]:
+    """Return the user and system seconds of this process and of each worker."""
+    found = {"this process": cpu_seconds()}
+    if workers.remote:
+        every = workers.client.run(cpu_seconds)
+        found |= {f"worker {k}": every[name] for k, name in enumerate(sorted(every))}
+    return found
+
+
+def cpu_seconds() -> tuple[float, float]:
+    found = resource.getrusage(resource.RUSAGE_SELF)
+    return found.ru_utime, found.ru_stime
 
 
 def rank_with(shards: Any, where: Any, views: int, features: int, count: int) -> Any:
@@ -258,188 +267,10 @@ def costs(options: argparse.Namespace, add: Any) -> None:
         )
 
 
-def kills(options: argparse.Namespace, add: Any) -> None:
-    """A worker killed at ten random moments of each: the same result, and the time that it cost."""
-    import augury
-    from augury.cluster import open_workers
-
-    folder = generate(options.folder / str(options.examples[0]), options.examples[0])
-    shards = augury.open_shards(folder)
-    network = torch.nn.Sequential(torch.nn.Conv2d(3, 16, 3), torch.nn.ReLU(), torch.nn.Flatten())
-    some = shards.draw(2000, 0)
-    digits = _digits()[:600], _labels()[:600]
-
-    def alignment(where: Any, journal: Any) -> Any:
-        ranking = augury.rank(
-            shards, None, CANDIDATES[:4], score="alignment", max_examples=None, n_views=2,
-            device="cpu", cluster=where, journal=journal, feature_map=augury.FourierFeatures(64),
-        )  # fmt: skip
-        return [(r.augmentation, r.gain, r.low, r.high) for r in ranking.rows]
-
-    def fitted(where: Any, journal: Any) -> Any:
-        model = augury.AugmentedKernelClassifier(
-            "horizontal_flip", n_components=512, device="cpu", random_state=0
-        )
-        return model.fit(shards, cluster=where, journal=journal).decision_function(some.x).tolist()
-
-    def invariance(where: Any, journal: Any) -> Any:
-        profile = augury.measure_invariance(
-            network.eval(), some, CANDIDATES[:4], n_views=16, cluster=where, journal=journal
-        )
-        return [(r.layer, r.augmentation, r.relative) for r in profile.rows]
-
-    def trial(where: Any, journal: Any) -> Any:
-        ranking = augury.rank(
-            *digits, augmentations=CANDIDATES[:4], epochs=10, effort=1, device="cpu", cluster=where,
-            journal=journal,
-        )  # fmt: skip
-        return [(r.augmentation, r.gain, r.low, r.high) for r in ranking.rows]
-
-    parts = {"alignment": alignment, "fit": fitted, "invariance": invariance, "trial": trial}
-    chance = random.Random(0)
-    with open_workers("local:2", "cpu") as found:
-        for name in options.what:
-            run = parts[name]
-            run(found, None)  # workers import what they need
-            started = time.perf_counter()
-            expected = run(found, None)
-            whole = time.perf_counter() - started
-            lost, same, kept = [], [], []
-            for _ in range(options.kills):
-                with tempfile.TemporaryDirectory() as temporary:
-                    journal = Path(temporary) / "journal"
-                    at = chance.uniform(0.05, 0.95) * whole
-                    before: dict[str, int] = {}
-                    killer = threading.Timer(at, kill_one, (found, journal, before))
-                    killer.start()
-                    started = time.perf_counter()
-                    got = run(found, journal)
-                    lost.append(time.perf_counter() - started - whole)
-                    killer.join()
-                    same.append(got == expected)
-                    after = {p.name: p.stat().st_mtime_ns for p in journal.glob("*.safetensors")}
-                    kept.append(all(after[name] == changed for name, changed in before.items()))
-                add(
-                    f"{name} with a worker killed",
-                    {
-                        "seconds undisturbed": whole, "kills": len(lost),
-                        "same result": sum(same), "journal untouched": sum(kept),
-                        "seconds lost": sorted(round(s, 2) for s in lost),
-                    },
-                )  # fmt: skip
-
-
-def kill_one(workers: Any, journal: Path, before: dict[str, int]) -> None:
-    """Kill a worker, and note what the journal held."""
-    before.update({p.name: p.stat().st_mtime_ns for p in journal.glob("*.safetensors")})
-    pids = list(workers.client.run(os.getpid).values())
-    os.kill(random.choice(pids), signal.SIGKILL)
-
-
-def scheduler(options: argparse.Namespace, add: Any) -> None:
-    """The scheduler killed half-way, and the same again: it goes on from the journal."""
-    import augury
-
-    folder = generate(options.folder / str(options.examples[0]), options.examples[0])
-    shards = augury.open_shards(folder)
-    address = "tcp://127.0.0.1:18786"
-
-    def start() -> list[subprocess.Popen[Any]]:
-        call = [sys.executable, "-m", "distributed.cli."]
-        quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        first = [*call[:-1], f"{call[-1]}dask_scheduler", "--port", "18786", "--no-dashboard"]
-        second = [*call[:-1], f"{call[-1]}dask_worker", address, "--nworkers", "2"]
-        second += ["--nthreads", "1", "--memory-limit", "0", "--no-dashboard"]
-        made = [subprocess.Popen(first, **quiet)]
-        time.sleep(3)
-        return [*made, subprocess.Popen(second, **quiet)]
-
-    def run(journal: Path | None) -> tuple[Any, float]:
-        started = time.perf_counter()
-        ranking = augury.rank(
-            shards, None, CANDIDATES[:4], score="alignment", max_examples=None, n_views=2,
-            device="cpu", cluster=address, journal=journal, feature_map=augury.FourierFeatures(64),
-        )  # fmt: skip
-        rows = [(r.augmentation, r.gain, r.low, r.high) for r in ranking.rows]
-        return rows, time.perf_counter() - started
-
-    running = start()
-    try:
-        run(None)
-        expected, whole = run(None)
-        with tempfile.TemporaryDirectory() as temporary:
-            journal = Path(temporary) / "journal"
-            threading.Timer(whole / 2, running[0].kill).start()
-            said = ""
-            try:
-                run(journal)
-            except augury.AuguryError as error:
-                said = str(error)
-            before = {p.name: p.stat().st_mtime_ns for p in journal.glob("*.safetensors")}
-            for process in running:
-                process.kill()
-            running = start()
-            found, again = run(journal)
-            after = {p.name: p.stat().st_mtime_ns for p in journal.glob("*.safetensors")}
-        add(
-            "the scheduler killed half-way",
-            {
-                "seconds undisturbed": whole, "seconds of the repetition": again, "said": said,
-                "jobs": len(after), "jobs kept": len(before), "same result": found == expected,
-                "journal untouched": all(after[name] == at for name, at in before.items()),
-            },
-        )  # fmt: skip
-    finally:
-        for process in running:
-            process.kill()
-
-
-def simulate(jobs: int, count: int, work: float, client: float, window: int) -> float:
-    """Return the seconds of jobs that workers do and whose results one client takes in turn.
-
-    Job k begins when a worker is free and the result of job k − window has been taken.
-    """
-    free = [0.0] * count
-    taken: list[float] = []
-    client_free = 0.0
-    for k in range(jobs):
-        opened = taken[k - window] if k >= window else 0.0
-        ended = max(heapq.heappop(free), opened) + work
-        heapq.heappush(free, ended)
-        client_free = max(client_free, ended) + client
-        taken.append(client_free)
-    return client_free
-
-
-def model(options: argparse.Namespace, add: Any) -> None:
-    """Predict alignments of eight candidates from the measured costs, for many workers."""
-    costs_ = json.loads((options.out / "cluster_costs.json").read_text())
-    runs = json.loads((options.out / "cluster_workers.json").read_text())
-    one = costs_["costs with 1 workers"]
-    groups, candidates, rows = 20, 1 + len(CANDIDATES), 65_536
-    measured = runs["alignment with 1 workers"]["seconds"]
-    bytes_ = 8 * groups * options.features**2
-    client = one["a job, ms"] / 1e3 + bytes_ / 2**20 / one["results, MiB/s"]
-    shards = runs["examples"] // SHARDS
-    each = measured / (candidates * SHARDS) / shards  # seconds of an example
-    add("model", {"an example, us": 1e6 * each, "a result, MiB": bytes_ / 2**20,
-                  "client, s a job": client})  # fmt: skip
-    for count in options.workers:
-        work, jobs = each * shards, candidates * SHARDS
-        found = simulate(jobs, count, work, client, 3 * count)
-        real = runs[f"alignment with {count} workers"]["seconds"]
-        add(f"{count} workers, simulated", {"seconds": found, "measured": real})
-    for examples in (10**6, 10**8, 10**9):
-        jobs = candidates * -(-examples // rows)
-        times = {}
-        for count in (10, 100, 1000):
-            window = min(3 * count, int(64 * 2**30 / bytes_))  # results in 64 GiB of memory
-            times[f"{count} workers"] = simulate(jobs, count, each * rows, client, window)
-        times["client alone"] = jobs * client
-        add(f"{examples:,} examples", times)
-
-
-PARTS = {f.__name__: f for f in (memory, throughput, workers, costs, kills, scheduler, model)}
+PARTS = {
+    part.__name__: part
+    for part in (memory, throughput, workers, costs, equal, kills, scheduler, model)
+}
 
 
 def main() -> None:
@@ -450,12 +281,14 @@ def main() -> None:
     parser.add_argument("--devices", nargs="+", default=["cpu"])
     parser.add_argument("--views", type=int, default=2)
     parser.add_argument("--features", type=int, default=1024, help="of the alignment")
+    parser.add_argument("--data", type=Path, help=".npz with x_train and y_train, as of MNIST")
     parser.add_argument("--fit", type=int, default=4000, help="features of the fit")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--components", type=int, default=10_000)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--threads", action="store_true", help="workers: threads for comparison")
     parser.add_argument("--kills", type=int, default=10)
-    parser.add_argument("--what", nargs="+", default=["fit", "invariance", "trial", "alignment"])
+    parser.add_argument("--what", nargs="+", default=list(COMMANDS))
     parser.add_argument("--clean", action="store_true", help="remove the images afterwards")
     parser.add_argument("--name", default="cluster")
     add_out(parser)

@@ -1,0 +1,348 @@
+"""The same result whatever the workers: none, some, or some that are killed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from _shards import CANDIDATES, digits, generate
+
+from augury.cluster.workers import ClusterWorkers
+
+Run = Callable[[Any, "Path | None"], Any]
+"""A command: from the cluster and the journal to numbers that can be compared."""
+
+
+def alignment(shards: Any, where: Any, journal: Path | None) -> Any:
+    import augury
+
+    features = augury.FourierFeatures(64)
+    return _numbers(
+        augury.rank(
+            shards, None, CANDIDATES[:4], score="alignment", max_examples=None, n_views=2,
+            device="cpu", cluster=where, journal=journal, feature_map=features,
+        )
+    )  # fmt: skip
+
+
+def ridge(shards: Any, where: Any, journal: Path | None) -> Any:
+    import augury
+
+    return _numbers(
+        augury.rank(
+            shards.draw(40_000, 0), augmentations=CANDIDATES[:2], score="ridge", max_examples=None,
+            n_views=2, device="cpu", cluster=where, journal=journal,
+            feature_map=augury.FourierFeatures(64),
+        )
+    )  # fmt: skip
+
+
+def fit(shards: Any, where: Any, journal: Path | None) -> Any:
+    import augury
+
+    model = augury.AugmentedKernelClassifier(
+        "horizontal_flip", n_components=1024, device="cpu", random_state=0
+    ).fit(shards, cluster=where, journal=journal)
+    return model.decision_function(shards.draw(500, 0).x).tolist()
+
+
+def invariance(shards: Any, where: Any, journal: Path | None) -> Any:
+    import augury
+
+    torch.manual_seed(0)
+    network = torch.nn.Sequential(torch.nn.Conv2d(3, 16, 3), torch.nn.ReLU(), torch.nn.Flatten())
+    profile = augury.measure_invariance(
+        network.eval(), shards.draw(5000, 0), CANDIDATES[:4], n_views=8, cluster=where,
+        journal=journal,
+    )  # fmt: skip
+    return [*map(repr, profile.rows)]
+
+
+def rank(shards: Any, where: Any, journal: Path | None) -> Any:
+    import augury
+
+    x, y = digits()
+    found = augury.rank(
+        x[:600], y[:600], CANDIDATES[:4], epochs=10, effort=1, device="cpu", cluster=where,
+        journal=journal,
+    )  # fmt: skip
+    return _numbers(found)
+
+
+def policy(shards: Any, where: Any, journal: Path | None) -> Any:
+    import augury
+
+    x, y = digits()
+    found = augury.search_policy(
+        x[:400], y[:400], epochs=2, device="cpu", cluster=where, journal=journal
+    )
+    return [found.spec, found.baseline, *map(repr, found.rows)]
+
+
+def _numbers(ranking: Any) -> Any:
+    return [ranking.baseline, *map(repr, ranking.rows)]
+
+
+COMMANDS = {f.__name__: f for f in (rank, policy, invariance, alignment, ridge, fit)}
+
+
+def _runs(options: argparse.Namespace) -> dict[str, Run]:
+    """Return the chosen commands on generated shards."""
+    import augury
+
+    folder = generate(options.folder / str(options.examples[0]), options.examples[0])
+    shards = augury.open_shards(folder)
+    return {
+        name: lambda where, journal, run=COMMANDS[name]: run(shards, where, journal)
+        for name in options.what
+    }
+
+
+def equal(options: argparse.Namespace, add: Any) -> None:
+    """Each command without a cluster and with some numbers of workers: the same numbers."""
+    from augury.cluster import open_workers
+
+    runs, expected = _runs(options), {}
+    for name, run in runs.items():
+        started = time.perf_counter()
+        expected[name] = run(None, None)
+        add(f"{name} without a cluster", {"seconds": time.perf_counter() - started})
+    for count in options.workers:
+        with open_workers(f"local:{count}", "cpu") as found:
+            for name, run in runs.items():
+                started = time.perf_counter()
+                got = run(found, None)
+                seconds = time.perf_counter() - started
+                far = {} if name != "fit" else {"largest difference": _apart(got, expected[name])}
+                same = got == expected[name]
+                add(f"{name} with {count} workers", {"seconds": seconds, "bit-equal": same, **far})
+    if "policy" in runs:
+        add("augury policy --cluster", _by_command(options.workers))
+
+
+def _apart(a: Any, b: Any) -> float:
+    return float(np.abs(np.array(a) - np.array(b)).max())
+
+
+def _by_command(counts: list[int]) -> dict[str, bool]:
+    """Search from the command line, without a cluster and with some; return what was the same."""
+    with tempfile.TemporaryDirectory() as temporary:
+        data, out = Path(temporary) / "digits.npz", Path(temporary) / "policy.json"
+        x, y = digits()
+        np.savez(data, x=(240 * x[:400]).astype(np.uint8), y=y[:400])
+        found = []
+        for count in (0, *counts):
+            command = [sys.executable, "-m", "augury", "policy", str(data), "--epochs", "2"]
+            command += ["--device", "cpu", "--json", str(out)]
+            command += ["--cluster", f"local:{count}"] if count else []
+            subprocess.run(command, check=True, capture_output=True)
+            said = json.loads(out.read_text())
+            for part in (said, *said["path"]):  # what differs from run to run
+                part.pop("seconds", None)
+                part.pop("command", None)
+            found.append(said)
+    return {f"{n} workers": said == found[0] for n, said in zip(counts, found[1:], strict=True)}
+
+
+class Traced(ClusterWorkers):
+    """Workers that leave a trace of each job that they begin."""
+
+    def __init__(self, workers: ClusterWorkers, folder: Path) -> None:
+        super().__init__(workers.client, workers.version)
+        self.folder = folder
+
+    def map(self, work: Any, shared: Any, jobs: Any, **options: Any) -> Iterator[Any]:
+        named = {name: (str(self.folder), name, work, job) for name, job in jobs.items()}
+        return super().map(_traced, shared, named, **options)
+
+
+def _traced(shared: Any, call: tuple[str, str, Any, Any]) -> Any:
+    folder, name, work, job = call
+    with open(Path(folder) / _digest(name), "a") as trace:
+        trace.write(f"{time.time_ns()}\n")
+    return work(shared, job)
+
+
+def _digest(name: str) -> str:
+    return blake2b(name.encode(), digest_size=16).hexdigest()  # as a journal names its files
+
+
+def _counts(traces: Path, journal: Path, rounds: list[int]) -> dict[str, int]:
+    """Return how many jobs there were, how many were begun again, and which of those in vain.
+
+    A job is journalled when its file is written; one of a search, when its round is.
+    """
+    jobs = again = twice = 0
+    for trace in traces.iterdir():
+        begun = [int(line) for line in trace.read_text().split()]
+        file = journal / f"{trace.name}.safetensors"
+        kept = file.stat().st_mtime_ns if file.exists() else None
+        kept = kept or next((t for t in rounds if t > begun[0]), None)
+        jobs, again = jobs + 1, again + len(begun) - 1
+        twice += 0 if kept is None else sum(t > kept for t in begun)
+    return {"jobs": jobs, "begun again": again, "begun again after they were journalled": twice}
+
+
+def kills(options: argparse.Namespace, add: Any) -> None:
+    """A worker killed at ten random moments of each: the same result, and the time that it cost."""
+    from augury.cluster import open_workers
+
+    chance = random.Random(0)
+    with open_workers("local:2", "cpu") as found:
+        for name, run in _runs(options).items():
+            run(found, None)  # workers import what they need
+            started = time.perf_counter()
+            expected = run(found, None)
+            whole = time.perf_counter() - started
+            rows: list[dict[str, Any]] = []
+            while len(rows) < options.kills:
+                found.client.wait_for_workers(2)
+                moment = chance.uniform(0.05, 0.95) * whole
+                row = _killed_once(run, found, moment)
+                row["same result"] = row.pop("result") == expected
+                row["seconds lost"] = round(row["seconds"] - whole, 2)
+                rows.append(row)
+                add(
+                    f"{name} with a worker killed",
+                    {
+                        "seconds undisturbed": whole, "kills": sum(r["killed"] for r in rows),
+                        "same result": sum(r["same result"] for r in rows),
+                        "begun again after they were journalled": sum(
+                            r["begun again after they were journalled"] for r in rows
+                        ),
+                        "seconds lost": sorted(r["seconds lost"] for r in rows), "runs": rows,
+                    },
+                )  # fmt: skip
+
+
+def _killed_once(run: Run, found: Any, moment: float) -> dict[str, Any]:
+    """Run a command, and kill a worker at a moment of it."""
+    pids, killed = list(found.client.run(os.getpid).values()), []
+
+    def kill() -> None:
+        os.kill(random.choice(pids), signal.SIGKILL)
+        killed.append(time.perf_counter())
+
+    with tempfile.TemporaryDirectory() as temporary, _rounds() as rounds:
+        journal, traces = Path(temporary) / "journal", Path(temporary) / "traces"
+        traces.mkdir()
+        killer = threading.Timer(moment, kill)
+        started = time.perf_counter()
+        killer.start()
+        result = run(Traced(found, traces), journal)
+        ended = time.perf_counter()
+        killer.join()
+        counts = _counts(traces, journal, rounds)
+    inside = killed[0] < ended
+    return {"moment": round(moment, 2), "seconds": round(ended - started, 2), "killed": inside,
+            "result": result, **counts}  # fmt: skip
+
+
+class _rounds:
+    """Note when the rounds of a search are journalled."""
+
+    def __enter__(self) -> list[int]:
+        from augury.forecasting.policy.journal import RoundJournal
+
+        self.real, written = RoundJournal.write, []
+
+        def write(journal: Any, *arguments: Any) -> None:
+            self.real(journal, *arguments)
+            written.append(time.time_ns())
+
+        RoundJournal.write = write
+        return written
+
+    def __exit__(self, *error: object) -> None:
+        from augury.forecasting.policy.journal import RoundJournal
+
+        RoundJournal.write = self.real
+
+
+def scheduler(options: argparse.Namespace, add: Any) -> None:
+    """The scheduler killed half-way, and the same again: it goes on from the journal."""
+    import augury
+    from augury.cluster import open_workers
+
+    for name, run in _runs(options).items():
+        with _Processes() as cluster:
+            with open_workers(cluster.address, "cpu") as found:
+                run(found, None)
+                started = time.perf_counter()
+                expected = run(found, None)
+                whole = time.perf_counter() - started
+            with tempfile.TemporaryDirectory() as temporary, _rounds() as rounds:
+                journal, traces = Path(temporary) / "journal", Path(temporary) / "traces"
+                traces.mkdir()
+                said = "nothing: it had ended"
+                try:
+                    with open_workers(cluster.address, "cpu") as found:
+                        threading.Timer(whole / 2, cluster.running[0].kill).start()
+                        run(Traced(found, traces), journal)
+                except augury.AuguryError as error:
+                    said = str(error)
+                kept = len(list(journal.glob("*.safetensors"))) if journal.is_dir() else len(rounds)
+                cluster.stop()
+                cluster.start()
+                with open_workers(cluster.address, "cpu") as found:
+                    started = time.perf_counter()
+                    got = run(Traced(found, traces), journal)
+                    again = time.perf_counter() - started
+                counts = _counts(traces, journal, rounds)
+        add(
+            f"{name} with the scheduler killed half-way",
+            {
+                "seconds undisturbed": whole, "seconds of the repetition": again, "said": said,
+                "kept" if name != "policy" else "rounds kept": kept,
+                "same result": got == expected, **counts,
+            },
+        )  # fmt: skip
+
+
+class _Processes:
+    """A scheduler and two workers, each in a process of its own."""
+
+    running: list[subprocess.Popen[bytes]]
+
+    def __enter__(self) -> _Processes:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.address = f"tcp://127.0.0.1:{self.port}"
+        self.start()
+        return self
+
+    def start(self) -> None:
+        quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        call, here = [sys.executable, "-m"], str(Path(__file__).parent)  # workers import this file
+        path = os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])
+        quiet["env"] = os.environ | {"PYTHONPATH": path}
+        first = [*call, "distributed.cli.dask_scheduler", "--port", str(self.port)]
+        second = [*call, "distributed.cli.dask_worker", self.address, "--nworkers", "2"]
+        second += ["--nthreads", "1", "--memory-limit", "0", "--no-dashboard"]
+        self.running = [subprocess.Popen([*first, "--no-dashboard"], **quiet)]
+        time.sleep(3)
+        self.running.append(subprocess.Popen(second, **quiet))
+
+    def stop(self) -> None:
+        for process in self.running:
+            process.kill()
+            process.wait()
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()

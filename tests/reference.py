@@ -9,12 +9,12 @@ import numpy as np
 
 def averaged_kernel(features: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """K̄(x, x') = Σ_u Σ_u' T(x,u) T(x',u') K(u,u'), term by term; features (n, N, d)."""
-    versions, examples, _ = features.shape
+    views, examples, _ = features.shape
     kernel = np.zeros((examples, examples))
     for i in range(examples):
         for j in range(examples):
-            for u in range(versions):
-                for v in range(versions):
+            for u in range(views):
+                for v in range(views):
                     inner = float(features[u, i] @ features[v, j])
                     kernel[i, j] += weights[u] * weights[v] * inner
     return kernel

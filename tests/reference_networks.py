@@ -152,9 +152,9 @@ def vit_halves(m: ViT) -> dict[str, tuple[Half, Half]]:
     }
 
 
-def averaged(lower: Half, upper: Half, versions: Tensor, weights: Tensor) -> Tensor:
-    """f(Σ_k w_k φ(t_k)): the features of all versions in one batch, averaged, then the rest."""
-    features = lower(versions.flatten(0, 1)).unflatten(0, versions.shape[:2])
+def averaged(lower: Half, upper: Half, views: Tensor, weights: Tensor) -> Tensor:
+    """f(Σ_k w_k φ(t_k)): the features of all views in one batch, averaged, then the rest."""
+    features = lower(views.flatten(0, 1)).unflatten(0, views.shape[:2])
     mean = sum(w * f for w, f in zip(weights, features, strict=True))
     return upper(mean)
 

@@ -45,7 +45,7 @@ LOSSES = {
 
 
 def average(features: np.ndarray, weights: np.ndarray, i: int) -> np.ndarray:
-    """ψ(x_i) = E φ(t), version by version; features are (n, b, d)."""
+    """ψ(x_i) = E φ(t), view by view; features are (n, b, d)."""
     return sum(weights[j] * features[j, i] for j in range(len(weights)))
 
 

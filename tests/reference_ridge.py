@@ -10,12 +10,12 @@ from scipy.optimize import minimize_scalar
 
 
 def explicit_ridge(features, weights, targets, clean, fold, ratio):
-    """Predict each clean example by least squares on all versions of the other folds' examples.
+    """Predict each clean example by least squares on all views of the other folds' examples.
 
     Features (n, N, d), weights (n,), targets (N, C), clean (N, d), fold (N,). The penalty is
     written as d + 1 more rows, and the rows are solved by a singular value decomposition.
     """
-    versions, examples, d = features.shape
+    views, examples, d = features.shape
     size = mean_size(features, weights)
     penalty = ratio * 2 * size / (d + 1)  # the mean diagonal of E[φφᵀ], the constant among it
     predictions = np.zeros(targets.shape)
@@ -23,7 +23,7 @@ def explicit_ridge(features, weights, targets, clean, fold, ratio):
         inside = [i for i in range(examples) if fold[i] != f]
         rows, wanted = [], []
         for i in inside:
-            for u in range(versions):
+            for u in range(views):
                 share = math.sqrt(weights[u] / len(inside))
                 rows.append(share * np.append(features[u, i], math.sqrt(size)))
                 wanted.append(share * targets[i])
@@ -37,7 +37,7 @@ def explicit_ridge(features, weights, targets, clean, fold, ratio):
 
 
 def mean_size(features, weights):
-    """E‖φ‖² over versions and examples."""
+    """E‖φ‖² over views and examples."""
     total = 0.0
     for u, weight in enumerate(weights):
         for phi in features[u]:

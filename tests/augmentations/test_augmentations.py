@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import fields
 from unittest import mock
 
 import numpy as np
@@ -80,7 +81,7 @@ def _fits(augmentation, shape):
 
 
 @pytest.mark.parametrize("augmentation", ALL, ids=repr)
-def test_versions_do_not_depend_on_batching(augmentation):
+def test_views_do_not_depend_on_batching(augmentation):
     x = inputs(augmentation, 6)
     whole = augmentation.views(x, 3, Rng(7, torch.arange(6)))
     assert whole.shape == (3, *x.shape)
@@ -93,6 +94,13 @@ def test_versions_do_not_depend_on_batching(augmentation):
 def test_repr_is_the_spec(augmentation):
     assert parse(repr(augmentation)) == augmentation
     assert repr(parse(repr(augmentation))) == repr(augmentation)
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda family: family.__name__)
+def test_a_spec_names_no_positional_parameter(family):
+    """A dataclass whose repr is not left to `Family` would write ``rotation(degrees=15)``."""
+    names = [field.name for field in fields(family) if not field.kw_only]
+    assert not [name for name in names if f"{name}=" in repr(family())]
 
 
 @pytest.mark.parametrize("augmentation", [a for a in ALL if a.linear], ids=repr)
@@ -182,8 +190,8 @@ def test_average_over_a_group_is_invariant(group):
     w = torch.randn(x[0].numel(), 6, dtype=x.dtype, generator=torch.Generator().manual_seed(3))
 
     def psi(images):
-        versions, weights = group.weighted_views(images, 8, Rng(0, torch.arange(len(images))))
-        return torch.einsum("n,nbd->bd", weights, (versions.flatten(2) @ w).cos())
+        views, weights = group.weighted_views(images, 8, Rng(0, torch.arange(len(images))))
+        return torch.einsum("n,nbd->bd", weights, (views.flatten(2) @ w).cos())
 
     for moved in group.apply(x.unsqueeze(0), group.nodes(8).params):
         torch.testing.assert_close(psi(moved), psi(x), atol=1e-12, rtol=0)

@@ -185,7 +185,7 @@ OF_SERIES = ["shift(0.2)", "feature_dropout(0.3)", "scaling(0.8,1.2) >> shift(0.
 @pytest.mark.parametrize("spec", LINEAR + OF_SERIES)
 @pytest.mark.parametrize(("mean", "std"), [(0.0, 1.0), ([0.1, 0.4], [0.7, 2.0])])
 def test_augmented_features_are_the_average_over_transformed_images(spec, mean, std):
-    """Frequency by frequency and version by version: transform, normalise, take cos and sin."""
+    """Frequency by frequency and view by view: transform, normalise, take cos and sin."""
     shape = (2, 16) if spec in OF_SERIES else (2, 8, 8)
     augmentation, x, d, seed = parse(spec), images(shape=shape), 12, 3
     phi = FourierFeatures(d, gamma=0.2, mean=mean, std=std, seed=seed)
@@ -202,9 +202,9 @@ def test_augmented_features_are_the_average_over_transformed_images(spec, mean, 
             weights = torch.full((8,), 1 / 8, dtype=torch.float64)
         else:
             params, weights = rule
-        versions = augmentation.apply(x.unsqueeze(0), params)
-        for weight, version in zip(weights, versions, strict=True):
-            phase = ((version - centre) / unit).flatten(1) @ plain.frequencies[k]
+        views = augmentation.apply(x.unsqueeze(0), params)
+        for weight, view in zip(weights, views, strict=True):
+            phase = ((view - centre) / unit).flatten(1) @ plain.frequencies[k]
             expected[:, k] += weight * phase.cos() * math.sqrt(2 / d)
             expected[:, k + d // 2] += weight * phase.sin() * math.sqrt(2 / d)
     torch.testing.assert_close(psi(x), expected, atol=1e-6, rtol=0)
@@ -265,8 +265,8 @@ def test_what_is_not_linear_is_transformed_with_a_note(spec):
         weights = torch.full((5,), 0.2, dtype=torch.float64)
     else:
         params, weights = rule
-    versions = augmentation.apply(x.unsqueeze(0), params)
-    expected = sum(w * psi.phi(v) for w, v in zip(weights, versions, strict=True))
+    views = augmentation.apply(x.unsqueeze(0), params)
+    expected = sum(w * psi.phi(v) for w, v in zip(weights, views, strict=True))
     torch.testing.assert_close(psi(x), expected, atol=1e-12, rtol=0)
     torch.testing.assert_close(psi(x[2:3]), psi(x)[2:3], atol=1e-12, rtol=0)  # a function of x
 
@@ -324,15 +324,15 @@ def test_quadrature_needs_fewer_versions_than_chance():
         "contrast(0.5)",
     ],
 )
-def test_leading_rows_hold_the_variance_of_the_versions(spec):
+def test_leading_rows_hold_the_variance_of_the_views(spec):
     x = images(b=9)
     phi = FourierFeatures(64, gamma=0.2)
     psi = AugmentedFourier(parse(spec), phi, n_views=6, shared=True).fit(x)
     mean, rows = psi.leading(x, torch.arange(9), 4)
     torch.testing.assert_close(mean, psi(x))
     assert rows.shape == (3, 64)
-    versions, weights = psi.views_of(x)[:, ::4], psi.weights
-    deviations = versions - torch.einsum("n,nbd->bd", weights, versions)
+    views, weights = psi.views_of(x)[:, ::4], psi.weights
+    deviations = views - torch.einsum("n,nbd->bd", weights, views)
     spread = torch.einsum("n,nbd->b", weights, deviations.square())
     torch.testing.assert_close(rows.square().sum(1), spread)
     for i in range(3):  # and lie in the span of the deviations
@@ -345,8 +345,8 @@ def test_the_leading_row_of_a_rotation_is_most_of_its_covariance():
     x = digits(20)
     psi = AugmentedFourier(parse("rotation(10)"), FourierFeatures(256, gamma=0.1)).fit(x)
     _, rows = psi.leading(x, torch.arange(20), 1)
-    versions = psi.views_of(x)
-    deviations = (versions - psi(x)) * psi.weights.sqrt().view(-1, 1, 1)
+    views = psi.views_of(x)
+    deviations = (views - psi(x)) * psi.weights.sqrt().view(-1, 1, 1)
     top = torch.linalg.svd(deviations.transpose(0, 1), full_matrices=False)[2][:, 0]
     cosine = (top * rows / rows.norm(dim=1, keepdim=True)).sum(1).abs()
     assert float(cosine.min()) > 0.95

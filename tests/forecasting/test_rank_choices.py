@@ -40,7 +40,7 @@ def test_defaults_are_those_of_the_docs():
     assert (given["n_views"], given["max_examples"], given["seed"]) == (8, 20_000, 0)
     assert (given["pretrained"], given["tune"], given["device"]) == (False, "all", "auto")
     shown = inspect.signature(make_gallery).parameters
-    assert [shown[k].default for k in ("originals", "versions", "side")] == [4, 6, 64]
+    assert [shown[k].default for k in ("originals", "n_views", "side")] == [4, 6, 64]
 
 
 @pytest.mark.parametrize(

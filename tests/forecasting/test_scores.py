@@ -166,7 +166,7 @@ def test_names_groups_and_defaults():
     assert AlignmentScore.groups == RidgeScore.groups == KernelRidgeScore.groups == 20
     assert RidgeScore.folds == KernelRidgeScore.folds == 5
     assert KernelRidgeScore.ratios == (1e-3, 1e-2, 0.1, 1.0)
-    assert "no forecast" in AlignmentScore(setting()).trust()
+    assert "does not forecast" in AlignmentScore(setting()).trust()
     assert RidgeScore(setting()).trust() == ""
     assert RidgeScore(setting()).effort() == {}
     assert RidgeScore(setting()).describe() == Flatten().describe()

@@ -100,7 +100,7 @@ def test_nothing_of_a_fitted_model_stays_on_a_device(digits):
         model = AugmentedKernelClassifier(spec, objective=objective, **IMAGE).fit(*digits)
         moved = copy.deepcopy(model._psi).to("meta")
         assert moved.nodes.device.type == "meta"
-        if objective == "exact":  # whole versions, whose maps are kept, wherever features are
+        if objective == "exact":  # whole views, whose maps are kept, wherever features are
             assert moved._maps.params.device.type == "cpu"
         else:
             assert moved._maps.params is None

@@ -46,7 +46,7 @@ def test_second_order_is_exact_for_the_quadratic_loss(digits):
 
 
 def test_new_examples_see_whole_versions_where_training_did(digits):
-    """Maps of each frequency's own are for averaged features, which no version has."""
+    """Maps of each frequency's own are for averaged features, which no view has."""
     drawn = "elastic(0.05)"  # has no rule
     assert not fitted(digits, drawn)._psi.shared
     assert fitted(digits, drawn, objective="exact")._psi.shared

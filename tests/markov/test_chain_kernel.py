@@ -73,7 +73,7 @@ def test_kernel_of_an_irreversible_chain_says_by_how_much_and_what_to_do():
     with pytest.raises(AuguryError) as raised:
         chain.kernel()
     assert str(raised.value) == (
-        "a kernel needs reversible augmentations with a common stationary law, and augmentation 0 "
+        "a kernel needs reversible augmentations with a common stationary law, but augmentation 0 "
         "is not: its flows between states 0 and 1 differ by 1; use chain.symmetrised() to make it "
         "so"
     )

@@ -34,9 +34,9 @@ def test_transitions_are_what_the_maps_do():
     assert len(known) == len(orbits.states)
     for part, a in zip(chain.parts, orbits.chain.matrices, strict=True):
         rule = part.nodes(part.size)
-        versions = part.apply(torch.from_numpy(orbits.states).unsqueeze(0), rule.params)
+        views = part.apply(torch.from_numpy(orbits.states).unsqueeze(0), rule.params)
         expected = np.zeros(a.shape)
-        for weight, images in zip(rule.weights, versions, strict=True):
+        for weight, images in zip(rule.weights, views, strict=True):
             for start, image in enumerate(images):
                 expected[start, known[image.numpy().tobytes()]] += weight
         np.testing.assert_allclose(a.toarray(), expected)

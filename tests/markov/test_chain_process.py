@@ -83,7 +83,7 @@ def test_the_stream_moves_and_restarts_by_the_rates():
         else:
             assert now.source == before.source
             family = [chain.parts[now.part].maps(before.example)]
-            assert any(torch.equal(now.example, version) for version in family[0])
+            assert any(torch.equal(now.example, view) for view in family[0])
     assert chisquare(moves, 3999 * np.array([0.5, 0.25, 0.25])).pvalue > 1e-3
     sources = np.bincount([s.source for s in steps if s.part is None], minlength=3)
     assert sources[1] == 0

@@ -44,13 +44,13 @@ def ruled(x, n):
 @pytest.mark.parametrize("name", NETWORKS)
 def test_averaging_is_an_explicit_split_at_every_layer(name):
     x, y = batch()
-    versions, weights = ruled(x, 4)
+    views, weights = ruled(x, 4)
     layers = make(name)[1]
     for layer in layers:
         model, _ = make(name)
         twin, halves = make(name)
         value = Averaging(T, layer, 4).losses(model, x, y)
-        expected = F.cross_entropy(averaged(*halves[layer], versions, weights), y, reduction="none")
+        expected = F.cross_entropy(averaged(*halves[layer], views, weights), y, reduction="none")
         torch.testing.assert_close(value, expected, rtol=0, atol=1e-10)
         value.mean().backward()
         expected.mean().backward()
@@ -99,8 +99,8 @@ def test_every_cut_that_is_listed_is_accepted():
 
 def test_layer_input_averages_the_images():
     model, x, y = make("lenet")[0], *batch()
-    versions, weights = ruled(x, 4)
-    expected = F.cross_entropy(model(torch.einsum("n,nb...->b...", weights, versions)), y)
+    views, weights = ruled(x, 4)
+    expected = F.cross_entropy(model(torch.einsum("n,nb...->b...", weights, views)), y)
     torch.testing.assert_close(Averaging(T, "input", 4).loss(model, x, y), expected)
 
 
@@ -120,9 +120,9 @@ def test_the_mean_of_small_images_is_one_product(spec, monkeypatch):
     (gradient,) = torch.autograd.grad(by_product.sum(), x)
     assert not drawn.called or parse(spec).nodes(6) is None
     monkeypatch.setattr(views, "_SMALL", 0)
-    by_versions = averaging.losses(model, x, y, seed=0)
-    torch.testing.assert_close(by_product, by_versions, rtol=0, atol=1e-12)
-    (other,) = torch.autograd.grad(by_versions.sum(), x)
+    by_views = averaging.losses(model, x, y, seed=0)
+    torch.testing.assert_close(by_product, by_views, rtol=0, atol=1e-12)
+    (other,) = torch.autograd.grad(by_views.sum(), x)
     torch.testing.assert_close(gradient, other, rtol=0, atol=1e-12)
 
 
@@ -133,8 +133,8 @@ def test_second_order_is_the_slow_reference(activation, curvature, layer):
     torch.manual_seed(1)
     model, (x, y) = lenet(activation).double(), batch(3)
     lower, upper = lenet_halves(model)[layer]
-    versions, weights = ruled(x, 3)
-    features = lower(versions.flatten(0, 1)).unflatten(0, versions.shape[:2])
+    views, weights = ruled(x, 3)
+    features = lower(views.flatten(0, 1)).unflatten(0, views.shape[:2])
     first = Averaging(T, layer, 3).losses(model, x, y)
     second = Averaging(T, layer, 3, order=2, curvature=curvature).losses(model, x, y)
     term = second_order_term(upper, features, weights, y, multinomial, curvature)
@@ -159,8 +159,8 @@ def test_second_order_is_exact_for_a_quadratic_loss_and_a_linear_head(seed, n, b
     torch.manual_seed(seed)
     model, (x, _) = lenet().double(), batch(b, seed)
     y = torch.randn(b, 3, dtype=torch.float64)
-    versions, weights = ruled(x, n)
-    each = quadratic(model(versions.flatten(0, 1)), y.repeat(n, 1)).view(n, b)
+    views, weights = ruled(x, n)
+    each = quadratic(model(views.flatten(0, 1)), y.repeat(n, 1)).view(n, b)
     value = Averaging(T, "act3", n, order=2).losses(model, x, y, quadratic)
     torch.testing.assert_close(value, weights @ each)
 
@@ -171,8 +171,8 @@ def test_second_order_trains_as_its_reference_does():
     twin = copy.deepcopy(model)
     Averaging(T, "pool1", 3, order=2, curvature="hessian").loss(model, x, y).backward()
     lower, upper = lenet_halves(twin)["pool1"]
-    versions, weights = ruled(x, 3)
-    features = lower(versions.flatten(0, 1)).unflatten(0, versions.shape[:2])
+    views, weights = ruled(x, 3)
+    features = lower(views.flatten(0, 1)).unflatten(0, views.shape[:2])
     psi = torch.einsum("n,nb...->b...", weights, features)
     value = multinomial(upper(psi), y)
     for w, f in zip(weights, features, strict=True):
@@ -224,12 +224,12 @@ def test_signed_combinations_carry_the_covariance(seed, n, groups):
 @pytest.mark.parametrize("order", [1, 2])
 def test_groups_are_averages_of_neighbours(order):
     model, (x, y) = make("lenet")[0], batch(3)
-    versions, weights = ruled(x, 6)
+    views, weights = ruled(x, 6)
     value = Averaging(T, "pool1", 6, order=order, groups=2).losses(model, x, y)
     how = Averaging(T, "pool1", 3, order=order)
     expected = 0
     for k in (0, 1):
-        part, share = versions[3 * k : 3 * k + 3], weights[3 * k : 3 * k + 3]
+        part, share = views[3 * k : 3 * k + 3], weights[3 * k : 3 * k + 3]
         each = how.losses_of(model, part, y, weights=share / share.sum())
         expected = expected + share.sum() * each
     torch.testing.assert_close(value, expected)
@@ -237,8 +237,8 @@ def test_groups_are_averages_of_neighbours(order):
 
 def test_as_many_groups_as_versions_is_full_augmentation():
     model, (x, y) = make("lenet")[0], batch(3)
-    versions, weights = ruled(x, 4)
-    each = multinomial(model(versions.flatten(0, 1)), y.repeat(4)).view(4, 3)
+    views, weights = ruled(x, 4)
+    each = multinomial(model(views.flatten(0, 1)), y.repeat(4)).view(4, 3)
     value = Averaging(T, "pool1", 4, groups=4).losses(model, x, y)
     torch.testing.assert_close(value, weights @ each)
 
@@ -248,8 +248,8 @@ def test_batch_norm_stands_still_under_the_second_order():
     norm = nn.BatchNorm1d(4)
     model = nn.Sequential(nn.Flatten(), nn.Linear(144, 4), norm, nn.Linear(4, 3)).double()
     x, y = batch(6)
-    versions, weights = ruled(x, 3)
-    features = model[:2](versions.flatten(0, 1)).unflatten(0, (3, 6))
+    views, weights = ruled(x, 3)
+    features = model[:2](views.flatten(0, 1)).unflatten(0, (3, 6))
     psi = torch.einsum("n,nbd->bd", weights, features)
     mean, var = psi.mean(0), psi.var(0, correction=0)
 
@@ -272,8 +272,8 @@ def test_all_passes_of_the_second_order_see_the_same_dropout():
         nn.Flatten(), nn.Linear(144, 8), nn.Dropout(0.5), nn.Linear(8, 2)
     ).double()
     x, y = batch(4)[0], torch.randn(4, 2, dtype=torch.float64)
-    versions, weights = ruled(x, 3)
-    features = model[:2](versions.flatten(0, 1)).unflatten(0, (3, 4))
+    views, weights = ruled(x, 3)
+    features = model[:2](views.flatten(0, 1)).unflatten(0, (3, 4))
     torch.manual_seed(7)
     mask = model[2](torch.ones_like(features[0]))
     after = torch.rand(())
@@ -369,9 +369,9 @@ def test_what_comes_next_may_work_in_place(how):
 
 def test_versions_that_are_the_same_have_no_spread_in_half_precision():
     model, (x, y) = make("lenet")[0].bfloat16(), batch()
-    versions, weights = x.bfloat16().expand(5, *x.shape), T.nodes(5).weights
+    views, weights = x.bfloat16().expand(5, *x.shape), T.nodes(5).weights
     once = multinomial(model(x.bfloat16()).float(), y)
-    value = Averaging(T, "pool1", 5, order=2).losses_of(model, versions, y, weights=weights)
+    value = Averaging(T, "pool1", 5, order=2).losses_of(model, views, y, weights=weights)
     torch.testing.assert_close(value, once, rtol=1e-5, atol=0)
 
 
@@ -430,8 +430,8 @@ def test_any_loss_of_the_users_will_do():
 
     value = Averaging(T, "pool1", 4, order=2).losses(model, x, y, log_cosh)
     lower, upper = lenet_halves(model)["pool1"]
-    versions, weights = ruled(x, 4)
-    features = lower(versions.flatten(0, 1)).unflatten(0, (4, 5))
+    views, weights = ruled(x, 4)
+    features = lower(views.flatten(0, 1)).unflatten(0, (4, 5))
     psi = torch.einsum("n,nb...->b...", weights, features)
     term = second_order_term(upper, features, weights, y, any_loss(log_cosh), "gauss-newton")
     torch.testing.assert_close(value, log_cosh(upper(psi), y) + term)

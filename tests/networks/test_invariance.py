@@ -41,13 +41,13 @@ def small(seed=0):
     return lenet().double().eval()
 
 
-def slow(features, versions, weights):
+def slow(features, views, weights):
     """Δ and D, example by example and pair by pair."""
     count, size = len(features), features[0].size
     distance = 0.0
     for i in range(count):
-        for w, version in zip(weights, versions, strict=True):
-            distance += w * float(((features[i] - version[i]) ** 2).sum()) / size / count
+        for w, view in zip(weights, views, strict=True):
+            distance += w * float(((features[i] - view[i]) ** 2).sum()) / size / count
     pairs = [
         float(((features[i] - features[j]) ** 2).sum()) / size
         for i in range(count)
@@ -139,7 +139,7 @@ def test_a_dead_layer_is_invariant_and_not_nan():
         model, torch.rand(5, 4, dtype=torch.float64), "jitter(0.1)", n_views=2
     )
     assert found["0", "jitter(0.1)"].relative == 0
-    # and one that only versions move is as far from invariant as can be, and still valid JSON
+    # and one that only views move is as far from invariant as can be, and still valid JSON
     same = torch.rand(1, 4, dtype=torch.float64).repeat(3, 1)
     moved = measure_invariance(
         nn.Identity().eval(), same, "jitter(0.1)", layers=["input"], n_views=2

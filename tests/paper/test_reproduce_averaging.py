@@ -37,12 +37,12 @@ def pictures(count: int, seed: int, side: int = 12) -> Dataset:
     return Dataset(x, torch.arange(count) % 3, ("a", "b", "c"))
 
 
-def alone(method: Method, net: torch.nn.Module, versions, weights, x, y, seed: int) -> torch.Tensor:
+def alone(method: Method, net: torch.nn.Module, views, weights, x, y, seed: int) -> torch.Tensor:
     """One network's losses, by the public interface."""
     if method.n_views < 2:
         return multinomial(net(x), y)
     if method.layer is None:
-        each = [w * multinomial(net(v), y) for v, w in zip(versions, weights, strict=True)]
+        each = [w * multinomial(net(v), y) for v, w in zip(views, weights, strict=True)]
         return torch.stack(each).sum(0)
     extra = {"directions": 1} if method.order == 2 else {}
     averaging = Averaging(
@@ -53,7 +53,7 @@ def alone(method: Method, net: torch.nn.Module, versions, weights, x, y, seed: i
         groups=method.groups,
         **extra,
     )
-    return averaging.losses_of(net, versions, y, weights=weights, seed=seed)
+    return averaging.losses_of(net, views, y, weights=weights, seed=seed)
 
 
 @pytest.mark.parametrize("dense", [False, True])
@@ -63,13 +63,13 @@ def test_members_average_as_they_would_alone(method, dense):
     joined = LeNets.of(members, dense=dense).double()
     n = max(method.n_views, 1)
     generator = torch.Generator().manual_seed(0)
-    versions = torch.rand(n, 4, 1, 12, 12, generator=generator, dtype=torch.float64)
+    views = torch.rand(n, 4, 1, 12, 12, generator=generator, dtype=torch.float64)
     weights = torch.rand(n, generator=generator, dtype=torch.float64)
     weights /= weights.sum()
-    x, y = versions[0], torch.tensor([0, 1, 2, 0])
+    x, y = views[0], torch.tensor([0, 1, 2, 0])
     keys = Rng(5, torch.arange(4)).child(0).keys  # as Averaging draws them for seed 5
-    together = method.losses(joined, versions, weights, y, keys)
-    each = [alone(method, net, versions, weights, x, y, 5) for net in members]
+    together = method.losses(joined, views, weights, y, keys)
+    each = [alone(method, net, views, weights, x, y, 5) for net in members]
     torch.testing.assert_close(together, torch.stack(each).sum(0), rtol=0, atol=1e-10)
     together.sum().backward()
     for k, (net, losses) in enumerate(zip(members, each, strict=True)):
@@ -97,10 +97,10 @@ def test_training_together_is_training_alone(method, falling):
         for k_step, rows in enumerate(batch_order(24, 8, 1, 0, CPU)):
             if falling:
                 optimizer.param_groups[0]["lr"] = 0.1 * (1 - k_step / 3)
-            versions = pool.views[:, rows].double() / 255
+            views = pool.views[:, rows].double() / 255
             x, weights = images[rows].double() / 255, pool.weights.double()
             optimizer.zero_grad()
-            alone(method, net, versions, weights, x, data.y[rows], 0).mean().backward()
+            alone(method, net, views, weights, x, data.y[rows], 0).mean().backward()
             optimizer.step()
         expected = net.get_submodule("conv2").weight
         torch.testing.assert_close(model.conv2.weight[k], expected, rtol=0, atol=1e-10)

@@ -78,7 +78,7 @@ def test_every_cell_gives_an_entry_a_trial_and_the_same_twice():
 
 
 def test_heads_trained_together_are_those_trained_alone():
-    """Beside the library's own descent: the exact objective over kept versions."""
+    """Beside the library's own descent: the exact objective over kept views."""
     train, n = digits(50), 3
     settings = replace(SMALL, batch_size=50)  # whole batches: their order changes nothing
     features = torch.randn(50, n, 64, generator=torch.Generator().manual_seed(0))
@@ -118,14 +118,14 @@ def test_the_traditional_baseline_is_ridge_regression_on_transformed_images():
         "traditional", "mnist", SMALL, gamma=0.05, ridge=ridge, precision="float64", device="cpu"
     ).fit(data.x, data.y)
     x = data.x.double() / 255
-    versions = parse("rotation(15)").views(x, n, Rng(0, torch.arange(len(x))))
+    views = parse("rotation(15)").views(x, n, Rng(0, torch.arange(len(x))))
     omega = model._psi.phi.frequencies
 
     def phi(x):
         phase = x.flatten(1) @ omega.mT
         return torch.cat([phase.cos(), phase.sin()], 1) / np.sqrt(32)
 
-    rows = phi(versions.flatten(0, 1))
+    rows = phi(views.flatten(0, 1))
     target = data.targets()
     centred = (target - target.mean(0)).repeat(n, 1)
     gram = rows.mT @ rows / len(rows) + ridge * torch.eye(64, dtype=torch.float64)

@@ -20,10 +20,10 @@ from augury.forecasting.scores import AlignmentScore, CentredAlignmentScore, Set
 from augury.statistics import Alignment, group_of
 
 
-def problem(seed, examples=12, classes=3, versions=3, d=5):
+def problem(seed, examples=12, classes=3, views=3, d=5):
     generator = torch.Generator().manual_seed(seed)
-    features = torch.randn(versions, examples, d, generator=generator, dtype=torch.float64)
-    weights = torch.rand(versions, generator=generator, dtype=torch.float64)
+    features = torch.randn(views, examples, d, generator=generator, dtype=torch.float64)
+    weights = torch.rand(views, generator=generator, dtype=torch.float64)
     labels = torch.randint(classes, (examples,), generator=generator)
     labels[:classes] = torch.arange(classes)
     targets = torch.nn.functional.one_hot(labels, classes).double()

@@ -32,11 +32,11 @@ CPU = torch.device("cpu")
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-def problem(seed, examples=24, classes=3, versions=3, d=5):
+def problem(seed, examples=24, classes=3, views=3, d=5):
     generator = torch.Generator().manual_seed(seed)
     clean = torch.randn(examples, d, generator=generator, dtype=torch.float64)
-    noise = torch.randn(versions, examples, d, generator=generator, dtype=torch.float64)
-    weights = torch.rand(versions, generator=generator, dtype=torch.float64) + 0.1
+    noise = torch.randn(views, examples, d, generator=generator, dtype=torch.float64)
+    weights = torch.rand(views, generator=generator, dtype=torch.float64) + 0.1
     labels = torch.randint(classes, (examples,), generator=generator)
     clean[:, 0] += labels
     targets = torch.nn.functional.one_hot(labels, classes).double()

@@ -33,6 +33,7 @@ def test_tables_are_judged_by_boosting(wine):
     assert all(row.low <= row.gain <= row.high for row in found.rows)
     assert "row held out once" in found.features
     assert "compared with boosting on the other halves" in found.trust
+    assert "linear model" not in found.trust
     again = augury.rank(wine, augmentations=FEW, effort=0)
     assert again.rows == found.rows
 
@@ -42,6 +43,7 @@ def test_a_real_target_is_ranked_in_points_of_variance_explained():
     found = augury.rank(bunch.data[:200], bunch.target[:200] + 0.5, FEW, effort=0)
     assert found.score == "boosting"
     assert 0 < found.baseline.score < 70
+    assert "A linear model is better than boosting here" in found.trust
 
 
 @pytest.mark.parametrize("kind", ["classes", "numbers"])

@@ -89,3 +89,12 @@ def test_groups_are_held_out_in_three_parts_at_most(monkeypatch, groups, parts):
     x = np.random.default_rng(0).normal(size=(30, 2))
     linear_score(as_dataset(x, x[:, 0], groups=np.arange(30) % groups), 0)
     assert seen == [parts]
+
+
+def test_classes_count_alike_where_they_are_very_unequal():
+    """A model that always says the common class is right in 90 % and knows nothing."""
+    rng = np.random.default_rng(0)
+    y = (np.arange(300) % 10 == 0).astype(int)
+    data = as_dataset(rng.normal(size=(300, 3)), y)
+    assert linear_score(data, 0) > 0.85
+    assert 0.3 < linear_score(data, 0, balanced=True) < 0.7

@@ -11,8 +11,11 @@ from augury.data.dataset import Dataset
 _MOST = 2000
 
 
-def linear_score(data: Dataset, seed: int) -> float:
-    """Return the held-out accuracy, or share of variance explained, of a linear model."""
+def linear_score(data: Dataset, seed: int, *, balanced: bool = False) -> float:
+    """Return the held-out accuracy, or share of variance explained, of a linear model.
+
+    With `balanced`, classes count alike.
+    """
     from sklearn.linear_model import LogisticRegression, RidgeCV  # a second to import
     from sklearn.model_selection import GroupKFold, cross_val_predict
 
@@ -26,6 +29,8 @@ def linear_score(data: Dataset, seed: int) -> float:
         return float(1 - np.mean((found - y) ** 2) / max(float(np.var(y)), 1e-12))
     if np.bincount(y)[np.unique(y)].min() < 3:
         return 0.0
-    model = LogisticRegression(max_iter=500)
+    model = LogisticRegression(max_iter=500, class_weight="balanced" if balanced else None)
     found = cross_val_predict(model, x, y, cv=parts, groups=groups)
+    if balanced:
+        return float(np.mean([np.mean(found[y == c] == c) for c in np.unique(y)]))
     return float(np.mean(found == y))

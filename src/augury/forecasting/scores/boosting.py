@@ -23,6 +23,7 @@ from augury.augmentations.tables import Table
 from augury.data.dataset import Dataset
 from augury.forecasting.effort import too_short
 from augury.forecasting.forecast import Calibration, Forecast, Judgement
+from augury.forecasting.linear import linear_score
 from augury.forecasting.scores.base import Judged, Score
 from augury.forecasting.tables import table_of
 from augury.forecasting.training.members import Fold
@@ -60,6 +61,8 @@ class BoostingScore(Score):
     unit = "points"
     copies = 3
     balanced = False
+    _linear = 0.0, 0.0
+    """What a linear model reached, and boosting."""
 
     def judge_all(self, candidates: Sequence[Augmentation]) -> Judged:
         with threadpool_limits(1, "openmp"):  # small tables gain nothing from threads in each fit
@@ -82,6 +85,8 @@ class BoostingScore(Score):
             warnings.append(
                 "tables with several labels were not among those that forecasts were checked on"
             )
+        if data.tags is None:
+            self._linear = linear_score(data, self.setting.seed, balanced=base.balanced), base.tried
         own = Judgement(value, 0.0, value - half, value + half, 0.5)
         return Judged(
             own, judgements, POINTS, tuple(warnings), decides=not warnings, sure=not forecast.few
@@ -152,7 +157,13 @@ class BoostingScore(Score):
         )
 
     def trust(self) -> str:
-        return _TRUST
+        linear, own = self._linear
+        if linear <= own + 0.02:
+            return _TRUST
+        return (
+            f"{_TRUST} A linear model is better than boosting here ({100 * linear:.0f} against "
+            f"{100 * own:.0f} %): try it too, since what helps boosting need not help it."
+        )
 
     def plan(self, planned: dict[str, Any]) -> dict[str, Any]:
         return {**planned, "epochs": None, "network": self.name, "assumed": []}

@@ -188,7 +188,7 @@ class TrialScore(Score):
                 "so nothing follows about augmentations"
             )
         if setting.data.kind == "vector" and setting.data.tags is None:
-            simple = linear_score(setting.data, setting.seed)
+            simple = linear_score(setting.data, setting.seed, balanced=base.balanced)
             if simple > base.tried + 0.02:
                 found.append(
                     f"a linear model is better than the trial's network ({100 * simple:.0f} "

@@ -427,8 +427,8 @@ def test_recorded_steps_end_where_steps_end(architecture, monkeypatch):
     found, recorded = [], []
     kept = Recorded._record
     monkeypatch.setattr(Recorded, "_record", lambda *a: (recorded.append(1), kept(*a))[1])
-    for few in (0, 40):
-        monkeypatch.setattr(members, "_FEW", few)
+    for long in (10**9, 50):
+        monkeypatch.setattr(members, "_LONG", long)
         net = Grouped(architecture, 3, data.shape, 2, 0).to("cuda")
         train_members(net, data, Schedule(15), [flips(), rotation(9)], [fold], [fold])
         found.append(run_members(net, data, [fold.held, fold.held], [2, 1]))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
+from augury.forecasting.training.blocks import Blocks
 from augury.forecasting.training.convolution import GroupedConv
 from augury.forecasting.training.layers import GroupedLinear, Split
 from augury.forecasting.training.series import fcn, small_series
@@ -24,13 +25,6 @@ class _RowNorm(nn.BatchNorm1d):
 
     def forward(self, input: Tensor) -> Tensor:
         return super().forward(input.flatten(1)).view_as(input)
-
-
-class _Highest(nn.Module):
-    """The highest value of each channel, anywhere."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x.flatten(2).amax(2)
 
 
 class _Residual(nn.Module):
@@ -48,10 +42,6 @@ def _conv(
     if stride == 1:
         return GroupedConv(g, inputs, outputs, size, bias=bias)
     return nn.Conv2d(g * inputs, g * outputs, size, stride, padding=size // 2, groups=g, bias=bias)
-
-
-def _block(g: int, inputs: int, outputs: int) -> list[nn.Module]:
-    return [_conv(g, inputs, outputs), nn.BatchNorm2d(g * outputs), nn.ReLU()]
 
 
 def lenet(g: int, shape: tuple[int, ...], classes: int) -> nn.Sequential:
@@ -82,33 +72,20 @@ def small(g: int, shape: tuple[int, ...], classes: int) -> nn.Sequential:
         return nn.Sequential(*layers, GroupedLinear(g, 64, classes))
     if len(shape) == 2:
         return small_series(g, shape, classes)
-    layers, width = [], shape[0]
-    for outputs in (16, 32, 64):
-        layers += [GroupedConv(g, width, outputs, 3, bias=False), nn.BatchNorm2d(g * outputs)]
-        layers += [nn.ReLU(), nn.MaxPool2d(2, ceil_mode=True) if outputs < 64 else _Highest()]
-        width = outputs
-    return nn.Sequential(*layers, Split(g), GroupedLinear(g, width, classes))
+    blocks = Blocks(g, shape[0], ((16, 2), (32, 2), (64, 1)), ceil=True)
+    return nn.Sequential(blocks, Split(g), GroupedLinear(g, 64, classes))
 
 
 def cnn(g: int, shape: tuple[int, ...], classes: int) -> nn.Sequential:
     """Five 3×3 convolutions with batch norm (24-24-48-48-96), global max-pool."""
-    return nn.Sequential(
-        *_block(g, shape[0], 24),
-        *_block(g, 24, 24),
-        nn.MaxPool2d(2 if max(shape) <= 40 else 4),
-        *_block(g, 24, 48),
-        *_block(g, 48, 48),
-        nn.MaxPool2d(2),
-        *_block(g, 48, 96),
-        _Highest(),
-        Split(g),
-        GroupedLinear(g, 96, classes),
-    )
+    pool = 2 if max(shape) <= 40 else 4
+    blocks = Blocks(g, shape[0], ((24, 1), (24, pool), (48, 1), (48, 2), (96, 1)))
+    return nn.Sequential(blocks, Split(g), GroupedLinear(g, 96, classes))
 
 
 def resnet(g: int, shape: tuple[int, ...], classes: int) -> nn.Sequential:
     """A stem and three residual blocks (16, 32, 64) with batch norm, global mean."""
-    layers = _block(g, shape[0], 16)
+    layers: list[nn.Module] = [_conv(g, shape[0], 16), nn.BatchNorm2d(g * 16), nn.ReLU()]
     width = 16
     for outputs in (16, 32, 64):
         stride = 1 if outputs == width else 2

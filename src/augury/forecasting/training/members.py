@@ -21,7 +21,7 @@ from augury.forecasting.training.spectrogram import AsItIs, LogMel, front_end
 
 _VIEWS = 8000  # views that a candidate makes at a time: few large steps, as memory allows
 _VALUES = 1 << 26  # numbers in flight while it makes them
-_FEW, _LONG = 40, 50  # members that leave a GPU idle between launches; steps worth a recording
+_LONG = 50  # steps that are worth a recording
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,7 @@ def train_members(
         loss = member_loss(out, y, data.classes is not None).sum() / len(x)
         loss.backward()
 
-    waits = device.type == "cuda" and net.members <= _FEW and steps >= _LONG
-    step = Recorded(compute, waits)
+    step = Recorded(compute, device.type == "cuda" and steps >= _LONG)
     batches = make_batches(data, schedule, candidates, folds, clean, device)
     for k, (x, y) in enumerate(batches):
         step(x, y)

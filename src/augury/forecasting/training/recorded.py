@@ -1,4 +1,4 @@
-"""A step that a GPU records once and repeats: few small networks wait for launches otherwise."""
+"""A step that a GPU records once and repeats: small networks wait for launches otherwise."""
 
 from __future__ import annotations
 

@@ -69,8 +69,8 @@ class Together(Runner):
     ) -> tuple[list[Tensor], list[Tensor]]:
         if self.apart:
             return self._by_fold(candidates, folds, clean)
-        starts = [self.start(fold) for fold in folds for _ in candidates]
-        net = Grouped.joined([*starts, *(self.start(replica) for replica in clean)])
+        starts = [start for start in map(self.start, folds) for _ in candidates]
+        net = Grouped.joined([*starts, *map(self.start, clean)])
         tried = folds if candidates else []
         train_members(net.to(self.device), self.data, self.schedule, candidates, tried, clean)
         self.tick("all candidates")

@@ -1,22 +1,24 @@
 """Is the policy that was chosen better than what people use? Train them all.
 
     python benchmarks/policy.py run DATA.npz --source NAME --epochs N [--network cnn] [--pretrained]
-        [--seeds 3] [--examples N] [--also parts contended] [--stages search train longer]
+        [--seeds 3] [--examples N] [--also parts contended] [--stages search train longer longest]
         [--out DIR]
     python benchmarks/policy.py table
     python benchmarks/policy.py page
     python benchmarks/policy.py --quick
 
 `run` works in stages, each written into one JSON file as soon as it is done: *search* a policy on
-the training images of DATA, and time an epoch of one network; *train* with the policy, with each of
-its parts left out, with the usual recipes and without augmentation, for the same epochs; train the
-recipes *longer*, by as many epochs as fit into the time that the search took.
+the training images of DATA; *train* with the policy, with each of its parts left out, with the
+usual recipes and without augmentation, for the same epochs; train the recipes *longer*, by as many
+epochs as an ordinary loop has in the time that the search took, and *longest*, by as many as the
+loop of this library has, which repeats recorded steps.
 A network of one's own (MODULE:FUNCTION) is trained as `augury.rank` trains it.
 """
 
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import tempfile
 import textwrap
@@ -28,18 +30,20 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from _result import environment
-from torch import Tensor
+from torch import Tensor, nn
 
 from augury import load_network, search_policy
 from augury._base.devices import resolve_device
 from augury._base.files import write
+from augury._base.rng import Rng
 from augury.augmentations import Augmentation, identity, parse
 from augury.data import as_dataset
 from augury.forecasting.policy.space import without
 from augury.forecasting.training import train_together
-from augury.forecasting.training.grouped import ARCHITECTURES
-from augury.forecasting.training.members import Fold, Schedule
+from augury.forecasting.training.grouped import ARCHITECTURES, Grouped
+from augury.forecasting.training.members import Fold, Schedule, precision
 from augury.forecasting.training.own import OwnNetwork
 from augury.forecasting.training.runners import OwnRunner
 
@@ -53,7 +57,8 @@ RIVALS = {
     "rand_augment(2,9)": "RandAugment(2,9)",
     "horizontal_flip >> translation(0.125)": "flip and crop",
 }
-STAGES = ("search", "train", "longer")
+STAGES = ("search", "train", "longer", "longest")
+BATCH = Schedule.batch
 Found = dict[str, Any]
 
 
@@ -79,7 +84,7 @@ class Bench:
         found = json.loads(self.path.read_text()) if self.path.exists() else {}
         for stage in self.options.stages:
             started = time.perf_counter()
-            {"search": self.search, "train": self.train, "longer": self.longer}[stage](found)
+            getattr(self, stage)(found)
             print(f"{self.path.stem} {stage}: {time.perf_counter() - started:.1f} s", flush=True)
             self.path.parent.mkdir(parents=True, exist_ok=True)
             write(self.path, json.dumps(found, indent=1) + "\n")
@@ -99,7 +104,6 @@ class Bench:
             "search_seconds": round(time.perf_counter() - started, 1),
             "search_environment": environment(self.device),
         }  # fmt: skip
-        found["epoch_seconds"] = round(self.epoch_seconds(), 4)
 
     def train(self, found: Found) -> None:
         """Train with the policy, without its parts, with what contended, recipes and nothing."""
@@ -120,21 +124,54 @@ class Bench:
             "train_seconds": round(seconds, 1), "train_environment": environment(self.device),
         }  # fmt: skip
 
-    def epoch_seconds(self) -> float:
-        """Return how long an epoch of one network with a usual recipe takes."""
-        few, recipe = 2, [parse("trivial_augment")]
+    def longer(self, found: Found) -> None:
+        """Train the recipes longer, by what an ordinary loop does in the time of the search."""
+        found["longer"] = self.train_on(found["search_seconds"], self.ordinary_epoch())
+
+    def longest(self, found: Found) -> None:
+        """Train the recipes longer, by what the loop of this library does in that time."""
+        few, recipe = -(-100 // max(1, len(self.data) // BATCH)), [parse("trivial_augment")]
         self.train_all(recipe, few, 1)  # libraries warm up
         _, first = self.train_all(recipe, few, 1)
         _, second = self.train_all(recipe, 5 * few, 1)
-        return max(second - first, 1e-3) / (4 * few)
+        found["longest"] = self.train_on(found["search_seconds"], (second - first) / (4 * few))
 
-    def longer(self, found: Found) -> None:
-        """Train the recipes longer, by as many epochs as one network had while we searched."""
-        epochs = self.options.epochs + round(found["search_seconds"] / found["epoch_seconds"])
+    def train_on(self, seconds: float, epoch: float) -> Found:
+        """Train the recipes for as many more epochs as fit into some seconds."""
+        epochs = self.options.epochs + round(seconds / epoch)
         right, _ = self.train_all(map(parse, RIVALS), epochs, self.options.seeds)
-        found["longer"] = {
-            "epochs": epochs, "accuracy": dict(zip(RIVALS, per_cent(right), strict=True))
+        return {
+            "epochs": epochs, "epoch_seconds": round(epoch, 4),
+            "accuracy": dict(zip(RIVALS, per_cent(right), strict=True)),
         }  # fmt: skip
+
+    def ordinary_epoch(self) -> float:
+        """Return how long an epoch of one network takes that makes its views batch by batch."""
+        data, device, steps = self.data, self.device, 40
+        if isinstance(self.network, str):
+            network = nn.Sequential(
+                nn.Unflatten(1, (1, -1)),
+                Grouped(self.network, 1, data.shape, data.outputs, 0),
+                nn.Flatten(0, 1),
+            )
+        else:
+            network = copy.deepcopy(self.network)
+        network.to(device).train()
+        optimizer = torch.optim.AdamW(network.parameters(), 1e-3)
+        recipe, times = parse("trivial_augment"), []
+        for k in range(2 * steps + 1):
+            if k % steps == 0:
+                float(next(network.parameters()).detach().sum())  # waits for the device
+                times.append(time.perf_counter())
+            rows = torch.randint(len(data), (BATCH,), generator=torch.Generator().manual_seed(k))
+            x = data.batch(rows, device, torch.float32)
+            x = recipe.views(x, 1, Rng(k, rows.to(device)))[0]
+            with precision(device, data.shape):
+                out = network(x)
+            F.cross_entropy(out.float(), data.y[rows].to(device)).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        return (times[2] - times[1]) / steps * (len(data) // BATCH)  # the first steps warm up
 
     def train_all(
         self, candidates: Iterable[Augmentation], epochs: int, seeds: int
@@ -224,7 +261,7 @@ def table(results: list[Found]) -> list[str]:
     return [*lines, f"| **mean** | | | | {' | '.join(means)} |"]
 
 
-def longer_table(results: list[Found]) -> list[str]:
+def longer_table(results: list[Found], stage: str) -> list[str]:
     """Return gains of recipes that trained longer, beside that of the choice, in Markdown."""
     columns = ["longer", "chosen", *RIVALS.values()]
     lines = [
@@ -235,11 +272,11 @@ def longer_table(results: list[Found]) -> list[str]:
     for found in results:
         base = np.mean(found["accuracy"]["identity"])
         row = [gains(found)[found["policy"]]]
-        row += [float(np.mean(found["longer"]["accuracy"][spec]) - base) for spec in RIVALS]
+        row += [float(np.mean(found[stage]["accuracy"][spec]) - base) for spec in RIVALS]
         values.append(row)
         lines.append(
             f"| {found['source']} | {found['network']} | {found['examples']:,} | "
-            f"{found['epochs']} | {found['longer']['epochs']} | "
+            f"{found['epochs']} | {found[stage]['epochs']} | "
             f"{' | '.join(f'{v:+.1f}' for v in row)} |"
         )
     means = " | ".join(f"{v:+.1f}" for v in np.mean(values, axis=0))
@@ -299,7 +336,11 @@ def ahead(results: list[Found]) -> str:
 
 _LONGER = """\
 The search takes time, in which the recipes could have been trained for more epochs. Gains of the
-choice for the planned epochs, and of recipes that were trained longer by what the search took:"""
+choice for the planned epochs, and of recipes that were trained longer, by as many epochs as an
+ordinary PyTorch loop has in that time (one network, views made on the GPU batch by batch):"""
+_LONGEST = """\
+The same by the clock of this library's own loop, which repeats recorded steps and trains a network
+of this size several times faster:"""
 _OLDER = (
     "The policies for {} were searched by an earlier version, in which the contenders had no round "
     "of their own, and TrivialAugment × 4 and UniformAugment took no part."
@@ -313,10 +354,11 @@ def page() -> str:
     clear, agree = contributions(results)
     words = (Path(__file__).parent / "policy_page.md").read_text()
     filled = {"table": "\n".join(table(results)), "choices": "\n".join(choices(results))}
-    longer = [found for found in results if "longer" in found]
-    filled["longer_words"] = _LONGER if longer else _NOT_LONGER
-    if longer:
-        filled["longer_words"] += "\n\n" + "\n".join(longer_table(longer))
+    longer = []
+    for stage, said in (("longer", _LONGER), ("longest", _LONGEST)):
+        if those := [found for found in results if stage in found]:
+            longer += [said, "\n".join(longer_table(those, stage))]
+    filled["longer_words"] = "\n\n".join(longer or [_NOT_LONGER])
     older = [found["source"] for found in results if "note" in found]
     filled["older"] = _wrapped(_OLDER.format(", ".join(older)) if older else "")
     kills = json.loads((RESULTS.parent / "policy_kills.json").read_text())

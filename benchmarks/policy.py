@@ -353,7 +353,9 @@ def page() -> str:
     results = read()
     clear, agree = contributions(results)
     words = (Path(__file__).parent / "policy_page.md").read_text()
-    filled = {"table": "\n".join(table(results)), "choices": "\n".join(choices(results))}
+    filled: dict[str, Any] = {
+        "table": "\n".join(table(results)), "choices": "\n".join(choices(results))
+    }  # fmt: skip
     longer = []
     for stage, said in (("longer", _LONGER), ("longest", _LONGEST)):
         if those := [found for found in results if stage in found]:
@@ -362,6 +364,8 @@ def page() -> str:
     older = [found["source"] for found in results if "note" in found]
     filled["older"] = _wrapped(_OLDER.format(", ".join(older)) if older else "")
     kills = json.loads((RESULTS.parent / "policy_kills.json").read_text())
+    clock = json.loads((RESULTS.parent / "policy_time.json").read_text())
+    filled |= {name: clock[name]["seconds"] for name in ("gpu", "cpu")}
     return words.format(
         **filled, clear=clear, agree=agree, ahead=_wrapped(ahead(results)), same=kills["same"],
         kills=len(kills["kills"]), row=kills["in_a_row"]["kills"],

@@ -100,7 +100,8 @@ def _grow(
     d, q = block.shape
     most = min(most, -(-d // q))
     width = min(most * q, d)
-    basis = start.new_zeros(d, width)
+    # By rows, so that memory that is not reached is never touched.
+    rows = start.new_empty(width, d)
     image = torch.zeros(width, width, dtype=torch.float64, device=start.device)
     # Looking takes eigenvalues: cheap beside a product on a CPU, dear beside one on a GPU.
     check = 12 if start.is_cuda else 4
@@ -108,8 +109,8 @@ def _grow(
     for step in range(most):
         block = block[:, : d - step * q]  # the last may be cut off by the whole space
         k, end = step * q, step * q + block.shape[1]
-        basis[:, k:end] = block
-        known = basis[:, :end]
+        rows[k:end] = block.mT
+        known = rows[:end].mT
         out = product(block)
         scale = max(scale, float(out.norm()))
         along = known.mT @ out

@@ -15,6 +15,7 @@ from sklearn.datasets import load_digits
 from augury._base.rng import Rng
 from augury.augmentations import parse
 from augury.features import AugmentedFourier, FourierFeatures
+from augury.features.augmented import _pairs
 from augury.features.frequencies import ShiftInvariantKernel, draw_dense, standard_normal
 from augury.features.hadamard import HadamardFrequencies, hadamard
 
@@ -219,7 +220,40 @@ def test_frequencies_through_matrices_are_those_through_the_adjoint(spec, sparse
     psi = AugmentedFourier(parse(spec), FourierFeatures(2 * 128, gamma=0.2), n_views=4).fit(x)
     omega = psi.phi.frequencies.view(-1, 2, 8, 8)
     expected = psi.augmentation.adjoint(omega, psi.augmentation.nodes(4).params).flatten(2)
-    torch.testing.assert_close(psi.nodes, expected, atol=1e-12, rtol=0)
+    found = psi.nodes.clone()
+    for pair in psi._pairs:
+        if len(pair) == 2:
+            found[list(pair)] = torch.stack(
+                [psi.nodes[pair[0]] + psi.nodes[pair[1]], psi.nodes[pair[0]] - psi.nodes[pair[1]]]
+            )
+    torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("weights", "pairs"),
+    [
+        ([1.0], [(0,)]),
+        ([0.5, 0.5], [(0, 1)]),
+        ([0.2, 0.6, 0.2], [(0, 2), (1,)]),
+        ([0.1, 0.4, 0.4, 0.1], [(0, 3), (1, 2)]),
+        ([0.1, 0.4, 0.3, 0.2], [(0,), (3,), (1,), (2,)]),
+    ],
+)
+def test_nodes_of_equal_weight_are_paired(weights, pairs):
+    assert _pairs(torch.tensor(weights, dtype=torch.float64)) == pairs
+
+
+@pytest.mark.parametrize("mean", [0.0, 0.4])
+@pytest.mark.parametrize(("spec", "n"), [("rotation(15)", 4), ("rotation(15)", 5), ("flips", 4)])
+def test_views_come_in_the_order_of_the_rule(spec, n, mean):
+    x = images()
+    phi = FourierFeatures(32, gamma=0.2, mean=mean)
+    psi = AugmentedFourier(parse(spec), phi, n_views=n).fit(x)
+    params, weights = psi.augmentation.nodes(n)
+    expected = [psi.phi(view) for view in psi.augmentation.apply(x.unsqueeze(0), params)]
+    torch.testing.assert_close(psi.views_of(x), torch.stack(expected), atol=1e-12, rtol=0)
+    average = torch.einsum("n,nbd->bd", weights, torch.stack(expected))
+    torch.testing.assert_close(psi(x), average, atol=1e-12, rtol=0)
 
 
 def test_rounded_frequencies_are_kept_for_all_uses_until_others_are_drawn():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Self
 
@@ -17,8 +18,8 @@ from augury.features.fourier import FourierFeatures, products, waves, waves_and_
 _CHUNK = 1 << 24  # values of transformed frequencies made in one go
 _SMALL = 1024  # values of an example, up to which a map is a matrix that is cheap to multiply by
 _SPARSE = 64  # values for one that is not zero, from which on a map's zeros are left out
-_BLOCK = 1 << 21  # phases held at once on a CPU: 8 MiB, which stay in its cache
-_BLOCK_CUDA = 1 << 28
+_BLOCK = 1 << 22  # phases held at once on a CPU: 8 MiB in bfloat16, which stay in its cache
+_BLOCK_CUDA = 1 << 27
 
 
 class AugmentedFourier(FeatureMap):
@@ -49,7 +50,8 @@ class AugmentedFourier(FeatureMap):
     Notes
     -----
     One product of ``(b, pixels)`` and ``(pixels, d/2)`` a node. Making the nodes costs about as
-    much as transforming n · d/2 images.
+    much as transforming n · d/2 images. Two nodes of equal weight, with phases θ ± δ, take three
+    waves and not four: their sum is 2 cos δ [cos θ, sin θ].
 
     Examples
     --------
@@ -80,6 +82,7 @@ class AugmentedFourier(FeatureMap):
         self.d = phi.d
         self.note = ""
         self._maps: Nodes | None = None
+        self._pairs: list[tuple[int, ...]] = []
         self.nodes: Tensor | None
         self.weights: Tensor | None
         self.register_buffer("nodes", None, persistent=False)
@@ -112,8 +115,15 @@ class AugmentedFourier(FeatureMap):
         # Maps of whole views are needed again; on the CPU, since a module does not move them.
         kept = to_device(params, torch.device("cpu")) if self.shared else None
         self._maps = Nodes(kept, rule.weights)
-        if self.nodes is not None and self.phi.short:
-            self.nodes = self.nodes.to(torch.bfloat16)
+        self._pairs = [(j,) for j in range(size)]
+        if self.nodes is not None:
+            self._pairs = _pairs(rule.weights)
+            for one, two in (pair for pair in self._pairs if len(pair) == 2):
+                half = (self.nodes[one] - self.nodes[two]) / 2
+                self.nodes[one] -= half
+                self.nodes[two] = half
+            if self.phi.short:
+                self.nodes = self.nodes.to(torch.bfloat16)
 
     def _why_explicit(self, size: int, like: Tensor) -> str:
         if not self.augmentation.linear:
@@ -160,27 +170,44 @@ class AugmentedFourier(FeatureMap):
             out[:, rows] = self.augmentation.adjoint(images, mine).flatten(2)
         return out
 
-    def _phases(self, x: Tensor) -> Iterator[Tensor]:
-        """Return the phases of each view: n times ``(b, d/2)``, each in place of the one before."""
+    def _phases(self, x: Tensor) -> Iterator[tuple[Tensor, ...]]:
+        """Return the phases ``(b, d/2)`` of each pair of nodes, each in place of the one before.
+
+        They are θ and δ for two nodes, whose phases are θ ± δ, and θ for one that is alone.
+        """
         if self._maps is None:
             raise AuguryError("these augmented features have no nodes yet: call fit first")
         if self.nodes is None:
             for j in range(len(self._maps.weights)):
                 params = to_device(_view(self._maps.params, j), x.device)
                 view = self.augmentation.apply(x.unsqueeze(0), params)
-                yield self.phi.phases(view.squeeze(0))
+                yield (self.phi.phases(view.squeeze(0)),)
             return
         flat, offsets = x.flatten(1), self.phi.offsets
-        phase = None
-        for node in self.nodes:
-            phase = products(flat, node, short=self.phi.short, out=phase)
-            yield phase if offsets is None else phase + offsets
+        flat = flat.bfloat16() if self.phi.short else flat
+        held: dict[int, Tensor] = {}
+        for pair in self._pairs:
+            for k, j in enumerate(pair):
+                held[k] = products(flat, self.nodes[j], short=self.phi.short, out=held.get(k))
+            phase = held[0] if offsets is None else held[0] + offsets
+            yield (phase, held[1]) if len(pair) == 2 else (phase,)
+
+    def _phases_of_views(self, x: Tensor) -> Iterator[Tensor]:
+        """Return the phases of each view, in the order of `_order`."""
+        for phase, *apart in self._phases(x):
+            yield from (phase + apart[0], phase - apart[0]) if apart else (phase,)
+
+    @property
+    def _order(self) -> list[int]:
+        """The numbers of the nodes, pair by pair."""
+        return [j for pair in self._pairs for j in pair]
 
     @torch.no_grad()
     def forward(self, x: Tensor) -> Tensor:
         if self.weights is None:
             raise AuguryError("these augmented features have no nodes yet: call fit first")
-        weights, size = self.weights.tolist(), self._together(x)
+        given, size = self.weights.tolist(), self._together(x)
+        weights = [sum(given[j] for j in pair) for pair in self._pairs]
         kind = torch.promote_types(x.dtype, torch.float32)
         out = x.new_empty(len(x), self.d, dtype=kind)
         for part, rows in zip(x.split(size), out.split(size), strict=True):
@@ -199,7 +226,9 @@ class AugmentedFourier(FeatureMap):
     def views_of(self, x: Tensor) -> Tensor:
         """Return φ(A_j x) of every view: ``(n, b, d)``, n times the memory of `forward`."""
         self._check_shared()
-        return torch.stack([waves([phase], [1.0], self.d) for phase in self._phases(x)])
+        views = [waves([(phase,)], [1.0], self.d) for phase in self._phases_of_views(x)]
+        place = {j: k for k, j in enumerate(self._order)}
+        return torch.stack([views[place[j]] for j in range(len(views))])
 
     def leading(self, x: Tensor, index: Tensor, step: int) -> tuple[Tensor, Tensor]:
         """Return ψ, and for every step-th example a row v with vvᵀ ≈ Cov[φ(t)].
@@ -223,12 +252,13 @@ class AugmentedFourier(FeatureMap):
         """
         self._check_shared()
         assert self.weights is not None
-        weights, size = self.weights.tolist(), -(-self._together(x) // step) * step
-        contrasts = self._contrasts(index[::step]).to(x)
+        order, size = self._order, -(-self._together(x) // step) * step
+        weights = self.weights[order].tolist()
+        contrasts = self._contrasts(index[::step])[order].to(x)
         mean, row = x.new_empty(len(x), self.d), x.new_empty(contrasts.shape[1], self.d)
         shares = contrasts.split(size // step, 1)
         for k, (part, share) in enumerate(zip(x.split(size), shares, strict=True)):
-            found = waves_and_contrasts(self._phases(part), weights, self.d, share, step)
+            found = waves_and_contrasts(self._phases_of_views(part), weights, self.d, share, step)
             mean[k * size : k * size + len(part)], row[k * size // step :][: share.shape[1]] = found
         variance = (1 - mean[::step].square().sum(1)).clamp_min(0)
         length = row.norm(dim=1).clamp_min(torch.finfo(row.dtype).tiny)
@@ -264,6 +294,15 @@ def _sparse_product(maps: Tensor, omega: Tensor, dtype: torch.dtype) -> Tensor:
     for found, a in zip(out, maps, strict=True):
         found.copy_(torch.from_numpy(csr_array(a.numpy()) @ columns))
     return out.mT
+
+
+def _pairs(weights: Tensor) -> list[tuple[int, ...]]:
+    """Return the numbers of nodes, from both ends inwards; two together if they weigh the same."""
+    last, found = len(weights) - 1, []
+    for j in range(len(weights) // 2):
+        same = math.isclose(float(weights[j]), float(weights[last - j]))
+        found += [(j, last - j)] if same else [(j,), (last - j,)]
+    return found + [(last // 2,)] * (len(weights) % 2)
 
 
 def _columns(params: object, rows: slice) -> object:

@@ -156,7 +156,7 @@ class FourierFeatures(FeatureMap):
         return phase if self.offsets is None else phase + self.offsets
 
     def forward(self, x: Tensor) -> Tensor:
-        return waves([self.phases(x)], [1.0], self.d)
+        return waves([(self.phases(x),)], [1.0], self.d)
 
     def describe(self) -> str:
         gamma = "" if self.gamma_ is None else f", gamma {self.gamma_:.3g}"
@@ -185,9 +185,14 @@ def products(x: Tensor, frequencies: Tensor, *, short: bool, out: Tensor | None 
 
 
 def waves(
-    phases: Iterable[Tensor], weights: Sequence[float], d: int, out: Tensor | None = None
+    phases: Iterable[tuple[Tensor, ...]],
+    weights: Sequence[float],
+    d: int,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Return √(2/d) Σ_j w_j [cos θ_j, sin θ_j] of phases ``(b, d/2)``; the phases are used up.
+
+    With δ_j beside θ_j, for two phases θ_j ± δ_j, it is w_j cos δ_j [cos θ_j, sin θ_j].
 
     Waves and sums are in float32 at least, whatever the phases are in. They are written to `out`
     where that is given. Memory is taken once and not for each view, since to be given new pages by
@@ -195,19 +200,28 @@ def waves(
     """
     half, unit = d // 2, math.sqrt(2 / d)
     spare: list[Tensor] = []
-    for j, (phase, weight) in enumerate(zip(phases, weights, strict=True)):
+    for j, (pair, weight) in enumerate(zip(phases, weights, strict=True)):
+        phase = pair[0]
         kind = torch.promote_types(phase.dtype, torch.float32)
         if out is None:
             out = phase.new_empty(len(phase), d, dtype=kind)
         strip = max(1, len(phase) if phase.is_cuda else _STRIP // half)
         if not spare:
-            spare = [phase.new_empty(min(strip, len(phase)), half, dtype=kind) for _ in range(2)]
-        for part, total in zip(phase.split(strip), out.split(strip), strict=True):
-            angle, cos = (one[: len(part)] for one in spare)
-            angle = part if part.dtype == kind else angle.copy_(part)
-            torch.cos(angle, out=cos)
-            for wave, sums in ((cos, total[:, :half]), (angle.sin_(), total[:, half:])):
-                if j:
+            rows, needed = min(strip, len(phase)), 1 if phase.dtype == kind else 3
+            spare = [phase.new_empty(rows, half, dtype=kind) for _ in range(needed)]
+        parts = zip(out.split(strip), *(one.split(strip) for one in pair), strict=True)
+        for total, *angles in parts:
+            cos, *copies = (one[: len(total)] for one in spare)
+            if copies:
+                angles = [copies[k].copy_(angle) for k, angle in enumerate(angles)]
+            torch.cos(angles[0], out=cos)
+            beat = [apart.cos_().mul_(unit * weight) for apart in angles[1:]]
+            for wave, sums in ((cos, total[:, :half]), (angles[0].sin_(), total[:, half:])):
+                if beat and j:
+                    sums.addcmul_(wave, beat[0])
+                elif beat:
+                    torch.mul(wave, beat[0], out=sums)
+                elif j:
                     sums.add_(wave, alpha=unit * weight)
                 else:
                     torch.mul(wave, unit * weight, out=sums)
@@ -233,7 +247,7 @@ def waves_and_contrasts(
     """
     mean = contrast = torch.empty(0)
     for j, (phase, weight) in enumerate(zip(phases, weights, strict=True)):
-        view = waves([phase], [1.0], d)
+        view = waves([(phase,)], [1.0], d)
         if j == 0:
             mean, contrast = torch.zeros_like(view), torch.zeros_like(view[::step])
         mean.add_(view, alpha=weight)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -22,7 +23,10 @@ import numpy as np
 import torch
 from _shards import CANDIDATES, digits, generate
 
+from augury.cluster import Journal
 from augury.cluster.workers import ClusterWorkers
+
+TWICE = "begun again after they were journalled"
 
 Run = Callable[[Any, "Path | None"], Any]
 """A command: from the cluster and the journal to numbers that can be compared."""
@@ -179,23 +183,17 @@ def _traced(shared: Any, call: tuple[str, str, Any, Any]) -> Any:
 
 
 def _digest(name: str) -> str:
-    return blake2b(name.encode(), digest_size=16).hexdigest()  # as a journal names its files
+    return blake2b(name.encode(), digest_size=16).hexdigest()
 
 
-def _counts(traces: Path, journal: Path, rounds: list[int]) -> dict[str, int]:
-    """Return how many jobs there were, how many were begun again, and which of those in vain.
-
-    A job is journalled when its file is written; one of a search, when its round is.
-    """
+def _counts(traces: Path, journalled: dict[str, int]) -> dict[str, int]:
+    """Return how many jobs there were, and how many were begun again: in vain, if journalled."""
     jobs = again = twice = 0
     for trace in traces.iterdir():
         begun = [int(line) for line in trace.read_text().split()]
-        file = journal / f"{trace.name}.safetensors"
-        kept = file.stat().st_mtime_ns if file.exists() else None
-        kept = kept or next((t for t in rounds if t > begun[0]), None)
         jobs, again = jobs + 1, again + len(begun) - 1
-        twice += 0 if kept is None else sum(t > kept for t in begun)
-    return {"jobs": jobs, "begun again": again, "begun again after they were journalled": twice}
+        twice += sum(moment > journalled.get(trace.name, moment) for moment in begun)
+    return {"jobs": jobs, "journalled": len(journalled), "begun again": again, TWICE: twice}
 
 
 def kills(options: argparse.Namespace, add: Any) -> None:
@@ -223,9 +221,9 @@ def kills(options: argparse.Namespace, add: Any) -> None:
                     {
                         "seconds undisturbed": whole, "kills": len(rows),
                         "same result": sum(r["same result"] for r in rows),
-                        "begun again after they were journalled": sum(
-                            r["begun again after they were journalled"] for r in rows
-                        ),
+                        "jobs": sum(r["jobs"] for r in rows),
+                        "begun again": sum(r["begun again"] for r in rows),
+                        TWICE: sum(r[TWICE] for r in rows),
                         "seconds lost": sorted(r["seconds lost"] for r in rows), "runs": rows,
                     },
                 )  # fmt: skip
@@ -239,7 +237,7 @@ def _killed_once(run: Run, found: Any, moment: float) -> dict[str, Any]:
         os.kill(random.choice(pids), signal.SIGKILL)
         killed.append(time.perf_counter())
 
-    with tempfile.TemporaryDirectory() as temporary, _rounds() as rounds:
+    with tempfile.TemporaryDirectory() as temporary, _journalled() as journalled:
         journal, traces = Path(temporary) / "journal", Path(temporary) / "traces"
         traces.mkdir()
         killer = threading.Timer(moment, kill)
@@ -248,7 +246,7 @@ def _killed_once(run: Run, found: Any, moment: float) -> dict[str, Any]:
         result = run(Traced(found, traces), journal)
         ended = time.perf_counter()
         killer.join()
-        counts = _counts(traces, journal, rounds)
+        counts = _counts(traces, journalled)
     inside = killed[0] < ended
     return {"moment": round(moment, 2), "seconds": round(ended - started, 2), "killed": inside,
             "result": result, **counts}  # fmt: skip
@@ -267,25 +265,20 @@ def _alive(client: Any, count: int) -> list[int]:
         time.sleep(0.2)
 
 
-class _rounds:
-    """Note when the rounds of a search are journalled."""
+@contextlib.contextmanager
+def _journalled() -> Iterator[dict[str, int]]:
+    """Note when each job is journalled first."""
+    real, written = Journal.write, {}
 
-    def __enter__(self) -> list[int]:
-        from augury.forecasting.policy.journal import RoundJournal
+    def write(journal: Journal, job: str, result: Any) -> None:
+        real(journal, job, result)
+        written.setdefault(_digest(job), time.time_ns())
 
-        self.real, written = RoundJournal.write, []
-
-        def write(journal: Any, *arguments: Any) -> None:
-            self.real(journal, *arguments)
-            written.append(time.time_ns())
-
-        RoundJournal.write = write
-        return written
-
-    def __exit__(self, *error: object) -> None:
-        from augury.forecasting.policy.journal import RoundJournal
-
-        RoundJournal.write = self.real
+    Journal.write = write
+    try:
+        yield written
+    finally:
+        Journal.write = real
 
 
 def scheduler(options: argparse.Namespace, add: Any) -> None:
@@ -300,7 +293,7 @@ def scheduler(options: argparse.Namespace, add: Any) -> None:
                 started = time.perf_counter()
                 expected = run(found, None)
                 whole = time.perf_counter() - started
-            with tempfile.TemporaryDirectory() as temporary, _rounds() as rounds:
+            with tempfile.TemporaryDirectory() as temporary, _journalled() as journalled:
                 journal, traces = Path(temporary) / "journal", Path(temporary) / "traces"
                 traces.mkdir()
                 said = "nothing: it had ended"
@@ -310,20 +303,19 @@ def scheduler(options: argparse.Namespace, add: Any) -> None:
                         run(Traced(found, traces), journal)
                 except augury.AuguryError as error:
                     said = str(error)
-                kept = len(list(journal.glob("*.safetensors"))) if journal.is_dir() else len(rounds)
+                kept = len(journalled)
                 cluster.stop()
                 cluster.start()
                 with open_workers(cluster.address, "cpu") as found:
                     started = time.perf_counter()
                     got = run(Traced(found, traces), journal)
                     again = time.perf_counter() - started
-                counts = _counts(traces, journal, rounds)
+                counts = _counts(traces, journalled)
         add(
             f"{name} with the scheduler killed half-way",
             {
                 "seconds undisturbed": whole, "seconds of the repetition": again, "said": said,
-                "kept" if name != "policy" else "rounds kept": kept,
-                "same result": got == expected, **counts,
+                "journalled before": kept, "same result": got == expected, **counts,
             },
         )  # fmt: skip
 

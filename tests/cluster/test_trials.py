@@ -96,3 +96,31 @@ def test_folds_that_share_a_gpu_are_groups_of_their_own(data, tmp_path):
     halves = runners.Together(*options, Workers(1), journal).run([], [], clean)
     assert len(halves[1]) == 4
     assert halves[0] == []
+
+
+def test_a_search_whose_scheduler_dies_goes_on_within_its_round(
+    data, client, tmp_path, monkeypatch
+):
+    x, y = data[0][:120], data[1][:120]
+    journal, written = tmp_path / "rounds.npz", []
+    options: dict[str, Any] = {"epochs": 1, "device": "cpu"}
+    whole = augury.search_policy(x, y, **options)
+    options |= {"cluster": client, "journal": journal}
+    real = Journal.write
+
+    def stop(self, job, result):
+        real(self, job, result)
+        written.append(job)
+        if len(written) == 5:
+            raise AuguryError("the scheduler is gone")
+
+    monkeypatch.setattr(Journal, "write", stop)
+    with pytest.raises(AuguryError, match="the scheduler is gone"):
+        augury.search_policy(x, y, **options)
+    assert len(list((tmp_path / "rounds.npz.jobs").glob("*.safetensors"))) == 5
+    with pytest.raises(AuguryError, match=r"rounds\.npz\.jobs is of other data or settings"):
+        augury.search_policy(x, y, **{**options, "seed": 3})
+    again = augury.search_policy(x, y, **options)
+    assert (again.spec, again.rows) == (whole.spec, whole.rows)
+    assert len(written) == len(set(written))  # no job was done twice
+    assert [path.name for path in tmp_path.iterdir()] == ["rounds.npz"]

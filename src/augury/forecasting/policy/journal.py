@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import torch
 
 from augury._base.errors import AuguryError
 from augury._base.files import check_writable, write
+from augury.cluster import Journal
 from augury.forecasting.trial import HeldOut
 
 _FIELDS = ("index", "losses", "right", "replicas", "half")
@@ -22,7 +24,8 @@ class RoundJournal:
     """Rounds by title, in memory and, where a path is given, in one ``.npz`` file.
 
     The file is written whole after each round. It holds numbers and text alone, so that nothing
-    is executed when it is read.
+    is executed when it is read. Finished jobs of the round under way are kept beside it, in the
+    directory ``FILE.jobs``, until the round is written.
     """
 
     def __init__(self, path: Path | None = None, key: dict[str, Any] | None = None) -> None:
@@ -30,6 +33,7 @@ class RoundJournal:
         self.arrays: dict[str, np.ndarray] = {}
         self.rounds: dict[str, dict[str, Any]] = {}
         self.effort: dict[str, Any] | None = None  # chosen by the clock, so kept with the rounds
+        self.under_way = Journal()
 
     @classmethod
     def open(cls, path: str | Path | None, key: dict[str, Any]) -> RoundJournal:
@@ -68,6 +72,13 @@ class RoundJournal:
             for k in range(entry["folds"])
         ]
 
+    def jobs(self) -> Journal:
+        """Return the journal of the round under way; raise if it is of another search."""
+        if self.path is not None:
+            beside = self.path.with_name(f"{self.path.name}.jobs")
+            self.under_way = Journal.open(beside, self.key)
+        return self.under_way
+
     def write(self, title: str, specs: Sequence[str], folds: Sequence[HeldOut]) -> None:
         """Keep a finished round."""
         self.rounds[title] = {"specs": list(specs), "folds": len(folds)}
@@ -79,3 +90,5 @@ class RoundJournal:
             about = json.dumps({"key": self.key, "rounds": self.rounds, "effort": self.effort})
             np.savez_compressed(buffer, about=np.array(about), **self.arrays)  # type: ignore[arg-type]  # names of arrays
             write(self.path, buffer.getvalue())
+            if self.under_way.path is not None:
+                shutil.rmtree(self.under_way.path, ignore_errors=True)

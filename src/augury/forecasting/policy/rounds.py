@@ -98,6 +98,8 @@ class Rounds:
                 data, fitted, trial, numbers,
                 seed=self.seed, device=self.device, tick=tick, curve=curve, own=own,
                 workers=self.workers,
+                # a GPU without a cluster trains all folds as one network, which is no such job
+                journal=self.journal.jobs() if self.workers.remote else None,
             )  # fmt: skip
             self.journal.write(title, specs, known)
         self.done = end

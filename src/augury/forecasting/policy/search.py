@@ -21,7 +21,7 @@ from augury.forecasting.forecast import Judgement
 from augury.forecasting.gallery import make_gallery
 from augury.forecasting.plan import TrainingPlan
 from augury.forecasting.policy.chains import learned_chain
-from augury.forecasting.policy.effort import MOST_PARTS, Effort, choose_effort
+from augury.forecasting.policy.effort import MOST_FOLDS, MOST_PARTS, Effort, choose_effort
 from augury.forecasting.policy.journal import RoundJournal
 from augury.forecasting.policy.policy import Policy, PolicyRow
 from augury.forecasting.policy.rounds import BUILT, FINAL, LAST, SINGLES, Rounds
@@ -270,7 +270,8 @@ class _Search:
         kept = [k for k in able if judged[k].gain >= near][: effort.contenders]
         recipes = [k for k in order if final[k] in self.rivals]
         kept = sorted({*kept, *able[:2], *recipes[:1]})  # the best recipe, to compare with
-        numbers = range(LAST, LAST + effort.last_folds(self.data))
+        count = effort.last_folds(self.data)
+        numbers = [LAST + k * MOST_FOLDS // count for k in range(count)]  # as far apart as can be
         others = [final[k] for k in kept]
         again = rounds.run("contenders", others, effort.last, numbers, large=True)
         columns = torch.tensor([0, *(k + 1 for k in kept)])

@@ -35,10 +35,7 @@ def plain(x, blocks):
     return x
 
 
-def worst(name, device, dtype):
-    """Return how far outputs, gradients and running statistics are from torch's, relatively."""
-    from augury.forecasting.training.fused import run_blocks
-
+def make_blocks(name, device):
     torch.manual_seed(0)
     g, b, side, widths, pools, ceil = SHAPES[name]
     pairs = zip(widths, widths[1:], pools, strict=False)
@@ -46,31 +43,41 @@ def worst(name, device, dtype):
     for block in blocks:
         torch.nn.init.normal_(block.norm.weight)
         torch.nn.init.normal_(block.norm.bias)
-    x = torch.rand(b, g * widths[0], side, side + 1, device=device)
-    ours = run_blocks(x, blocks, dtype).permute(1, 0, 4, 2, 3).flatten(1, 2).float()
-    theirs = plain(x, blocks)
+    return torch.rand(b, g * widths[0], side, side + 1, device=device), blocks
+
+
+def results(out, blocks, by):
+    """Return outputs and the gradients of all weights."""
     weights = [p for block in blocks for p in block.parameters()]
-    by = torch.randn_like(theirs)
-    gaps = [
-        float((a - b).norm() / b.norm())
-        for a, b in zip(
-            (ours, *torch.autograd.grad((ours * by).sum(), weights)),
-            (theirs, *torch.autograd.grad((theirs * by).sum(), weights)),
-            strict=True,
-        )
-    ]
+    return [out, *torch.autograd.grad((out * by).sum(), weights)]
+
+
+def gaps(name, device, dtype):
+    """Return how far the kernels are from torch's layers in float32, and torch's in bfloat16."""
+    from augury.forecasting.training.fused import run_blocks
+
+    x, blocks = make_blocks(name, device)
+    ours = run_blocks(x, blocks, dtype).permute(1, 0, 4, 2, 3).flatten(1, 2).float()
     first = blocks[0]
-    raw = F.conv2d(x, first.conv.weight, padding=1, groups=g)
+    raw = F.conv2d(x, first.conv.weight, padding=1, groups=first.conv.groups)
     assert torch.allclose(first.norm.running_mean, raw.mean((0, 2, 3)) / 10, atol=1e-2)
     assert torch.allclose(first.norm.running_var, 0.9 + raw.var((0, 2, 3)) / 10, atol=1e-2)
-    return max(gaps)
+    right = plain(x, blocks)
+    by = torch.randn_like(right)
+    with torch.autocast(device, torch.bfloat16):
+        rounded = plain(x, blocks).float()
+    right, ours, rounded = (results(out, blocks, by) for out in (right, ours, rounded))
+    return tuple(
+        max(float((a - b).norm() / b.norm()) for a, b in zip(found, right, strict=True))
+        for found in (ours, rounded)
+    )
 
 
 def test_blocks_are_torchs_layers():
     """Triton's interpreter runs the kernels on a CPU, in a process that is told so at its start."""
     assert find_spec("triton"), "the tests need Triton: pip install '.[dev]'"
     here = Path(__file__)
-    every = "t.worst(name, 'cpu', torch.float32) for name in t.SHAPES"
+    every = "t.gaps(name, 'cpu', torch.float32)[0] for name in t.SHAPES"
     code = f"import {here.stem} as t, torch; print(*({every}))"
     path = os.pathsep.join([str(here.parent), *sys.path])
     env = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": path}
@@ -82,12 +89,13 @@ def test_blocks_are_torchs_layers():
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="kernels are compiled for a GPU alone")
 @pytest.mark.parametrize("name", SHAPES)
 def test_blocks_on_a_gpu_are_torchs_layers_in_bfloat16(name):
-    assert worst(name, "cuda", torch.bfloat16) < 0.05
+    ours, theirs = gaps(name, "cuda", torch.bfloat16)
+    assert ours < 1.5 * theirs + 0.02
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="kernels are compiled for a GPU alone")
 @pytest.mark.parametrize("architecture", ["small", "cnn"])
-def test_networks_learn_the_same_with_and_without(architecture, monkeypatch):
+def test_networks_learn_the_same_on_a_gpu_with_and_without(architecture, monkeypatch):
     assert blocks_module._fused(torch.device("cuda")) is not None
     x = np.random.default_rng(0).integers(0, 255, (400, 32, 32, 3), np.uint8)
     x[::2, 8:24, 8:24] //= 2

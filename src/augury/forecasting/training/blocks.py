@@ -50,7 +50,7 @@ class Blocks(nn.Sequential):
         short = input.is_cuda and torch.is_autocast_enabled("cuda")
         if self.training and short and (fused := _fused(input.device)):
             x = fused.run_blocks(input, list(self))
-            return x.amax((2, 3)).transpose(0, 1).flatten(1)
+            return x.flatten(2, 3).max(2).values.transpose(0, 1).flatten(1)
         return super().forward(input).flatten(2).amax(2)
 
 

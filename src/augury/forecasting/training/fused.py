@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 kernels: Any = compiled  # Triton calls them with a grid, which types do not know
 
-_ROWS = 128  # positions that a convolution works on at a time
-_SUMMED = 64  # positions that are added at a time in the gradient of its weights
+_ROWS, _IN = 128, 32  # positions that a convolution works on at a time, and inputs of each
+_SUMMED, _WEIGHED = 64, 64  # the same of the gradient of its weights
 _WINDOWS, _CHANNELS = 128, 32  # windows and channels that pooling works on at a time
 _PROGRAMS = 1024  # that keep a GPU busy
 _EIGHT = 8  # channels are moved in words of so many
@@ -92,9 +92,9 @@ def run_blocks(x: Tensor, blocks: Sequence[Block], dtype: torch.dtype = torch.bf
     Running means and variances are kept as batch norm keeps them.
     """
     g = blocks[0].conv.groups
-    x = x.unflatten(1, (g, -1)).permute(1, 0, 3, 4, 2)
-    spare = -x.shape[-1] % _EIGHT
-    x = F.pad(x.to(dtype), (0, spare)).contiguous()
+    given = x.unflatten(1, (g, -1)).permute(1, 0, 3, 4, 2)
+    x = given.new_zeros((*given.shape[:-1], _parts(given.shape[-1], _EIGHT) * _EIGHT), dtype=dtype)
+    x[..., : given.shape[-1]] = given
     for block in blocks:
         norm = block.norm
         weight = block.conv.weight.unflatten(0, (g, -1)).permute(0, 3, 4, 2, 1).flatten(1, 2)
@@ -114,14 +114,14 @@ def compile_all() -> None:
     """Compile the kernels that networks need, side by side; later processes find them on disk."""
     short, number = torch.bfloat16, torch.float32
     jobs: list[Callable[[], Any]] = []
-    for inputs, outputs in ((16, 32), (32, 32), (32, 64)):
-        sizes = {"IN": inputs, "OUT": outputs, "grid": (1,)}
+    for outputs in (32, 64):
+        sizes = {"OUT": outputs, "grid": (1,)}
         jobs += [
             lambda s=sizes: kernels.convolve.warmup(
-                short, short, short, number, 9, 9, 9, 9, 9, 9, ROWS=_ROWS, **s
+                short, short, short, number, 9, 9, 9, 9, 9, 9, ROWS=_ROWS, IN=_IN, **s
             ),
             lambda s=sizes: kernels.weigh.warmup(
-                short, short, number, 9, 9, 9, 9, 9, 9, ROWS=_SUMMED, **s
+                short, short, number, 9, 9, 9, 9, 9, 9, ROWS=_SUMMED, IN=_WEIGHED, **s
             ),
         ]
     for pool in (1, 2):
@@ -150,19 +150,19 @@ def _grid(windows: int, channels: int, networks: int) -> tuple[int, int]:
     return _parts(windows, _WINDOWS) * _parts(channels, _CHANNELS), networks
 
 
-def _sizes(inputs: int, outputs: int) -> tuple[int, int]:
-    """Return the channels that are multiplied at a time."""
-    return 16 if inputs <= 16 else 32, 32 if outputs <= 32 or inputs <= 16 else 64
+def _block_of(outputs: int) -> int:
+    """Return how many outputs are computed at a time."""
+    return 32 if outputs <= 32 else 64
 
 
 def _convolve(x: Tensor, weight: Tensor, out: Tensor, sums: Tensor | None) -> None:
     g, b, height, width, c = x.shape
     o, positions = out.shape[-1], b * height * width
-    ins, outs = _sizes(c, o)
+    outs = _block_of(o)
     kernels.convolve[(_parts(positions, _ROWS) * _parts(o, outs), g)](
         x, weight, out, x.new_empty(1, dtype=torch.float32) if sums is None else sums,
         positions, height, width, c // _EIGHT, o // _EIGHT, int(sums is not None),
-        ROWS=_ROWS, IN=ins, OUT=outs,
+        ROWS=_ROWS, IN=_IN, OUT=outs,
     )  # fmt: skip
 
 
@@ -170,13 +170,13 @@ def _weigh(x: Tensor, grad: Tensor) -> Tensor:
     """Return the gradient of ``(g, 9, c, o)`` weights."""
     g, b, height, width, c = x.shape
     o, positions = grad.shape[-1], b * height * width
-    ins, outs = _sizes(c, o)
-    blocks = _parts(c, ins) * _parts(o, outs)
+    outs = _block_of(o)
+    blocks = _parts(3 * c, _WEIGHED) * _parts(o, outs)
     splits = min(_parts(_PROGRAMS, 3 * g * blocks), _parts(positions, 16 * _SUMMED))
     part = _parts(positions, splits * _SUMMED) * _SUMMED
     out = x.new_empty((g, splits, 9, c, o), dtype=torch.float32)
     kernels.weigh[(blocks * splits, 3, g)](
         x, grad, out, positions, height, width, c // _EIGHT, o // _EIGHT, part,
-        ROWS=_SUMMED, IN=ins, OUT=outs,
+        ROWS=_SUMMED, IN=_WEIGHED, OUT=outs,
     )  # fmt: skip
     return out.sum(1) if splits > 1 else out[:, 0]

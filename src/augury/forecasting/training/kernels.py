@@ -6,7 +6,8 @@ are read where they lie, and what follows a convolution is computed while it is 
 added in a fixed order, so that a result can be repeated.
 
 Channels come in eights (`c8`, `o8`: how many), so that a load moves 16 bytes; blocks of channels
-have a few fixed sizes, so that there are few kernels to compile, whatever the network.
+have a few fixed sizes, so that there are few kernels to compile, whatever the network. A position
+and its neighbours left and right lie side by side in memory, and are one row of a product.
 """
 
 # pyright: reportGeneralTypeIssues=false
@@ -28,24 +29,20 @@ def convolve(
     blocks = tl.cdiv(o_all, OUT)
     tile, g = tl.program_id(0) // blocks, tl.program_id(1).to(tl.int64)
     row = tile * ROWS + tl.arange(0, ROWS)
-    c = tl.arange(0, IN)
     o = (tl.program_id(0) % blocks) * OUT + tl.arange(0, OUT)
     j, i = row % width, (row // width) % height
     x += g * positions * c_all
     weight += g * 9 * c_all * o_all
     total = tl.zeros((ROWS, OUT), tl.float32)
-    chunks = tl.cdiv(c_all, IN)
-    for k in range(9 * chunks):
-        tap, first = k // chunks, (k % chunks) * IN
-        down, right = tap // 3 - 1, tap % 3 - 1
-        inside = (i + down >= 0) & (i + down < height) & (j + right >= 0) & (j + right < width)
-        inside &= row < positions
-        some = first + c < c_all
-        at = (row + down * width + right)[:, None] * c_all + first + c[None, :]
-        here = tl.load(x + at, mask=inside[:, None] & some[None, :], other=0.0)
-        at = (tap * c_all + first + c)[:, None] * o_all + o[None, :]
-        by = tl.load(weight + at, mask=some[:, None] & (o < o_all)[None, :], other=0.0)
-        total += tl.dot(here, by)
+    chunks = tl.cdiv(3 * c_all, IN)
+    for n in range(3 * chunks):
+        down = n // chunks - 1
+        k = (n % chunks) * IN + tl.arange(0, IN)
+        inside = (i + down >= 0) & (i + down < height) & (row < positions)
+        here = _three(x, row + down * width, k, inside, j, width, c_all)
+        at = ((down + 1) * 3 * c_all + k)[:, None] * o_all + o[None, :]
+        some = (k < 3 * c_all)[:, None] & (o < o_all)[None, :]
+        total += tl.dot(here, tl.load(weight + at, mask=some, other=0.0))
     known = (row < positions)[:, None] & (o < o_all)[None, :]
     tl.store(out + g * positions * o_all + row[:, None] * o_all + o[None, :], total, mask=known)
     if with_sums:
@@ -53,6 +50,16 @@ def convolve(
         to = sums + (g * (tl.num_programs(0) // blocks) + tile) * 2 * o_all + o
         tl.store(to, tl.sum(total, 0), mask=o < o_all)
         tl.store(to + o_all, tl.sum(total * total, 0), mask=o < o_all)
+
+
+@triton.jit
+def _three(x, row, k, inside, j, width, c_all):
+    """Load values `k` of positions and their neighbours left and right, which lie side by side."""
+    mask = inside[:, None] & (k < 3 * c_all)[None, :]
+    mask &= ((j > 0)[:, None] | (k >= c_all)[None, :]) & (
+        (j < width - 1)[:, None] | (k < 2 * c_all)[None, :]
+    )
+    return tl.load(x + (row - 1)[:, None] * c_all + k[None, :], mask=mask, other=0.0)
 
 
 @triton.jit(do_not_specialize=["positions", "height", "width", "c8", "o8", "part"])
@@ -63,37 +70,26 @@ def weigh(
     """Compute the gradient of the weights, a row of taps and a part of the positions at a time."""
     c_all, o_all = c8 * 8, o8 * 8
     outs = tl.cdiv(o_all, OUT)
-    blocks = tl.cdiv(c_all, IN) * outs
+    blocks = tl.cdiv(3 * c_all, IN) * outs
     block, split = tl.program_id(0) % blocks, tl.program_id(0) // blocks
     splits = tl.num_programs(0) // blocks
     down, g = tl.program_id(1) - 1, tl.program_id(2).to(tl.int64)
-    c = (block // outs) * IN + tl.arange(0, IN)
+    k = (block // outs) * IN + tl.arange(0, IN)
     o = (block % outs) * OUT + tl.arange(0, OUT)
     x += g * positions * c_all
     grad += g * positions * o_all
-    left = tl.zeros((IN, OUT), tl.float32)
-    middle = tl.zeros((IN, OUT), tl.float32)
-    right = tl.zeros((IN, OUT), tl.float32)
-    some = (c < c_all)[None, :]
+    total = tl.zeros((IN, OUT), tl.float32)
     for first in range(split * part, tl.minimum(split * part + part, positions), ROWS):
         row = first + tl.arange(0, ROWS)
         j, i = row % width, (row // width) % height
         inside = (i + down >= 0) & (i + down < height) & (row < positions)
-        at = (row + down * width)[:, None] * c_all + c[None, :]
+        here = _three(x, row + down * width, k, inside, j, width, c_all)
         known = (row < positions)[:, None] & (o < o_all)[None, :]
         by = tl.load(grad + row[:, None] * o_all + o[None, :], mask=known, other=0.0)
-        a = tl.load(x + at - c_all, mask=(inside & (j > 0))[:, None] & some, other=0.0)
-        b = tl.load(x + at, mask=inside[:, None] & some, other=0.0)
-        d = tl.load(x + at + c_all, mask=(inside & (j < width - 1))[:, None] & some, other=0.0)
-        left += tl.dot(tl.trans(a), by)
-        middle += tl.dot(tl.trans(b), by)
-        right += tl.dot(tl.trans(d), by)
+        total += tl.dot(tl.trans(here), by)
     out += ((g * splits + split) * 9 + (down + 1) * 3) * c_all * o_all
-    at = c[:, None] * o_all + o[None, :]
-    known = (c < c_all)[:, None] & (o < o_all)[None, :]
-    tl.store(out + at, left, mask=known)
-    tl.store(out + c_all * o_all + at, middle, mask=known)
-    tl.store(out + 2 * c_all * o_all + at, right, mask=known)
+    known = (k < 3 * c_all)[:, None] & (o < o_all)[None, :]
+    tl.store(out + k[:, None] * o_all + o[None, :], total, mask=known)
 
 
 @triton.jit(do_not_specialize=["windows", "rows", "columns", "height", "width", "o8"])

@@ -82,3 +82,51 @@ def test_what_is_said_of_examples():
     refused("one example or more, got shape (0, 1, 8, 8)", CALLS["cuts"], BAD["no examples"])
     channels = torch.zeros(4, 3, 8, 8)
     refused("Sequential cannot take a batch of shape", CALLS["plan_averaging"], channels)
+
+
+NUMBERS = ("x", 1.5, float("nan"), [1.5], object(), b"a", True)
+
+
+@pytest.mark.parametrize(
+    ("call", "options"),
+    [
+        ("rank", ("seed", "effort", "n_views", "max_examples", "epochs")),
+        ("search_policy", ("seed", "max_examples", "epochs")),
+        ("plan_averaging", ("n_views", "max_layers", "repeats", "seed", "groups")),
+        ("measure_invariance", ("n_views", "seed", "batch_size")),
+        ("load", ("seed", "max_examples", "size")),
+        ("as_dataset", ("seed", "max_examples")),
+    ],
+)
+def test_numbers(call, options):
+    images = np.random.default_rng(0).random((20, 8, 8))
+    batch = torch.rand(4, 1, 8, 8)
+    calls = {
+        "rank": lambda **given: augury.rank(images, [0, 1] * 10, ["flips"], **given),
+        "search_policy": lambda **given: augury.search_policy(images, [0, 1] * 10, **given),
+        "plan_averaging": lambda **given: augury.plan_averaging(network(), batch, "flips", **given),
+        "measure_invariance": lambda **given: augury.measure_invariance(
+            network().eval(), batch, "flips", **given
+        ),
+        "load": lambda **given: augury.load("digits", **given),
+        "as_dataset": lambda **given: augury.as_dataset(images, [0, 1] * 10, **given),
+    }
+    for name in options:
+        for bad in NUMBERS:
+            refused(f"{name} must be ", calls[call], **{name: bad})
+
+
+def test_numpys_numbers_are_numbers():
+    found = augury.load("digits", max_examples=np.int64(40), seed=np.uint8(3))
+    assert len(found) == 40
+    assert augury.TrainingPlan(epochs=np.int64(7)) == augury.TrainingPlan(epochs=7)
+
+
+@pytest.mark.parametrize("bad", [1.5, [1], object(), b"a"])
+def test_names_of_layers(bad):
+    batch = torch.rand(4, 1, 8, 8)
+    refused("layers must be strings", augury.plan_averaging, network(), batch, "flips", layers=bad)
+    refused(
+        "layers must be strings", augury.measure_invariance, network().eval(), batch, "flips",
+        layers=bad,
+    )  # fmt: skip

@@ -129,12 +129,18 @@ def test_what_is_given_twice_is_ranked_once_and_nothing_is_refused(made):
 
 def test_numbers_are_checked(made):
     for options, said in (
-        ({"budget": True}, "budget must be a number, got True"),
+        ({"budget": True}, "budget must be a number of seconds over 0, got True"),
         ({"budget": float("inf")}, "seconds over 0, got inf"),
         ({"budget": -1}, "seconds over 0, got -1"),
         ({"n_views": 0}, "n_views must be a whole number of 1 or more, got 0"),
         ({"n_views": 1.5}, "n_views must be a whole number of 1 or more, got 1.5"),
-        ({"effort": "3"}, "effort must be a number, got '3'"),
+        ({"effort": "3"}, "effort must be a whole number of 0 or more, got '3'"),
+        ({"effort": 2.5}, "effort must be a whole number of 0 or more, got 2.5"),
+        ({"seed": "a"}, "seed must be a whole number, got 'a'"),
+        ({"seed": 1.5}, "seed must be a whole number, got 1.5"),
+        ({"max_examples": "all"}, "max_examples must be a whole number, got 'all'"),
+        ({"score": ["trial"]}, "expected a score of trial"),
+        ({"score": "alignment", "feature_map": 3}, "expected the name of a feature map"),
         ({"score": "magic"}, "expected a score of trial"),
         ({"score": "made", "budget": 3}, "budget and effort are for trial"),
         ({"score": "made", "effort": 3}, "budget and effort are for trial"),

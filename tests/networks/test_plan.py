@@ -263,6 +263,15 @@ def test_bad_input_is_refused():
     refused("no layer 'pool9'|near names", plan_averaging, model, x, T, layers=["pool9"])
     refused("does not cut", plan_averaging, ResNet().double(), x, T, layers=["layer1.0.conv1"])
     refused("y is required", plan_averaging, model, x, T, loss=lambda o, t: o.sum(1))
-    refused("2 views or more", plan_averaging, model, x, T, y, n_views=1, groups=(1,))
-    refused("max_layers must be 1", plan_averaging, model, x, T, y, max_layers=0)
+    refused(
+        "n_views must be a whole number of 2 or more",
+        plan_averaging,
+        model,
+        x,
+        T,
+        y,
+        n_views=1,
+        groups=(1,),
+    )
+    refused("max_layers must be a whole number of 1", plan_averaging, model, x, T, y, max_layers=0)
     refused("floating-point", plan_averaging, model, (x * 255).byte(), T, y)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -46,3 +48,21 @@ def as_path(path: Any) -> Path:
     if not isinstance(path, str | os.PathLike):
         raise AuguryError(f"expected the path of a file or directory, got {type(path).__name__}")
     return Path(path)
+
+
+def as_whole(name: str, value: Any, least: int | None = None) -> int:
+    """Return a whole number, also one of NumPy's, as an int; raise if it is none or too small."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or (least is not None and value < least):
+        expected = "a whole number" if least is None else f"a whole number of {least} or more"
+        raise AuguryError(f"{name} must be {expected}, got {value!r}")
+    return int(value)
+
+
+def as_names(name: str, value: Any) -> list[str]:
+    """Return a name, or several, as a list of strings; raise if they are something else."""
+    several = isinstance(value, Iterable) and not isinstance(value, str | bytes)
+    names = list(value) if several else [value]
+    if not all(isinstance(one, str) for one in names):
+        raise AuguryError(f"{name} must be strings, got {value!r}")
+    return names

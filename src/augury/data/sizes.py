@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from augury._base.errors import AuguryError
+from augury._base.given import as_whole
 
 LARGEST_SIDE = 64
 """A larger side costs more time than it tells: trials train on images of this side or less."""
@@ -28,7 +29,8 @@ def sides(size: int | tuple[int, int] | None) -> tuple[int, int] | None:
     """Return a size as height and width; raise if it is not valid."""
     if size is None:
         return None
-    height, width = (size, size) if isinstance(size, int) else size
-    if not all(isinstance(side, int) and side >= 1 for side in (height, width)):
-        raise AuguryError(f"a size is a whole number of pixels, 1 or more, or two, not {size}")
+    given = list(size) if isinstance(size, list | tuple) else [size, size]
+    if len(given) != 2:
+        raise AuguryError(f"size must be a whole number of pixels, or two, got {size!r}")
+    height, width = (as_whole("size", side, 1) for side in given)
     return height, width

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury._base.errors import AuguryError
+from augury._base.given import as_whole
 from augury._base.text import cause, flat
 
 if TYPE_CHECKING:
@@ -109,6 +110,11 @@ class Request:
     group: str | None = None
     rate: int | None = None
     seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "seed", as_whole("seed", self.seed))
+        if self.max_examples is not None:
+            object.__setattr__(self, "max_examples", as_whole("max_examples", self.max_examples))
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from augury._base.errors import AuguryError
+from augury._base.given import as_whole
 
 EPOCHS = 40
 """Assumed where the user names no number: what small image sets are commonly trained for."""
@@ -48,10 +49,7 @@ class TrainingPlan:
             value = getattr(self, name)
             if value is None and name != "epochs":
                 continue
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise AuguryError(
-                    f"{name} must be a whole number of {least} or more, got {value!r}"
-                )
+            object.__setattr__(self, name, as_whole(name, value, least))
         if self.tune not in ("all", "block", "head"):
             raise AuguryError(f"tune must be all, block or head, got {self.tune!r}")
 

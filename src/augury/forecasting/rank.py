@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from hashlib import blake2b
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from torch import nn
 from augury import __version__
 from augury._base.devices import resolve_device
 from augury._base.errors import AuguryError
+from augury._base.given import as_whole
 from augury._base.progress import Tick, ticking, with_progress
 from augury._base.rng import Rng
 from augury.adapters.usage import distinct, usage
@@ -180,7 +182,10 @@ def rank(
     'vertical_flip'
     """
     started = time.perf_counter() if started is None else started
-    check_numbers(budget=budget, effort=effort, n_views=n_views)
+    check_budget(budget)
+    seed, n_views = as_whole("seed", seed), as_whole("n_views", n_views, 1)
+    effort = effort if effort is None else as_whole("effort", effort, 0)
+    max_examples = max_examples if max_examples is None else as_whole("max_examples", max_examples)
     if plan is not None and epochs is not None:
         raise AuguryError("give either epochs or a plan, which holds them; got both")
     given = plan or (TrainingPlan() if epochs is None else TrainingPlan(epochs=epochs))
@@ -201,7 +206,7 @@ def rank(
     if score is None:
         usual = "boosting" if data.kind == "vector" and network is None else "trial"
         score = usual if layer is None else "kernel-ridge"
-    if score not in SCORES:
+    if not isinstance(score, str) or score not in SCORES:
         raise AuguryError(f"expected a score of {', '.join(SCORES)}; got {score!r}")
     if score not in ("trial", "boosting") and (budget is not None or effort is not None):
         raise AuguryError(
@@ -326,17 +331,11 @@ def changes_nothing(augmentation: Augmentation, data: Dataset, seed: int) -> boo
     return bool((views - x).abs().max() < least)
 
 
-def check_numbers(**values: Any) -> None:
-    """Raise if a value is not a number or is out of range."""
-    for name, value in values.items():
-        if value is None:
-            continue
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise AuguryError(f"{name} must be a number, got {value!r}")
-        if name == "budget" and not (value > 0 and math.isfinite(value)):
-            raise AuguryError(f"budget must be a number of seconds over 0, got {value}")
-        if name == "n_views" and (value < 1 or value != int(value)):
-            raise AuguryError(f"n_views must be a whole number of 1 or more, got {value}")
+def check_budget(budget: Any) -> None:
+    """Raise unless this is None or a number of seconds."""
+    number = isinstance(budget, Real) and not isinstance(budget, bool)
+    if budget is not None and not (number and 0 < budget < math.inf):
+        raise AuguryError(f"budget must be a number of seconds over 0, got {budget!r}")
 
 
 def _feature_map(
@@ -386,6 +385,8 @@ def _fit(features: str | FeatureMap, data: Dataset, device: torch.device, seed: 
             known = ", ".join(FEATURES)
             raise AuguryError(f"no feature map is called {features!r}; the feature maps: {known}")
         features = FEATURES[features](seed)
+    if not isinstance(features, FeatureMap):
+        raise AuguryError(f"expected the name of a feature map or a FeatureMap, got {features!r}")
     sample = torch.randperm(len(data), generator=torch.Generator().manual_seed(seed))[:_FIT_SAMPLE]
     x = data.batch(sample, device, torch.float32)
     with torch.no_grad():

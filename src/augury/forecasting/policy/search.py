@@ -13,6 +13,7 @@ from torch import nn
 
 from augury._base.devices import resolve_device
 from augury._base.errors import AuguryError
+from augury._base.given import as_whole
 from augury._base.progress import Tick, ticking, with_progress
 from augury.augmentations import Augmentation, identity, parse
 from augury.cluster import Cluster, open_workers
@@ -35,7 +36,7 @@ from augury.forecasting.policy.space import (
     with_strength,
     without,
 )
-from augury.forecasting.rank import check_numbers, planned_network
+from augury.forecasting.rank import check_budget, planned_network
 from augury.forecasting.training.own import OwnNetwork
 from augury.forecasting.verdicts import POINTS
 
@@ -126,7 +127,9 @@ def search_policy(
             f"the plan's network must be {', '.join(_NETWORKS[:-1])} or {_NETWORKS[-1]}, got "
             f"{given.network!r}; give one of your own as network"
         )
-    check_numbers(budget=budget)
+    check_budget(budget)
+    seed = as_whole("seed", seed)
+    max_examples = max_examples if max_examples is None else as_whole("max_examples", max_examples)
     space = Space.of(always, never)
     own_rivals = [parse(rival) for rival in rivals]
     data = as_dataset(x, y, name=name, max_examples=max_examples, seed=seed).distinct()

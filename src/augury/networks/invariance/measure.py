@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from augury import __version__
 from augury._base.devices import HALF_FLOATS
 from augury._base.errors import AuguryError
-from augury._base.given import as_batch
+from augury._base.given import as_batch, as_whole
 from augury._base.progress import Tick, ticking, with_progress
 from augury._base.rng import Rng
 from augury.augmentations import Augmentation, parse
@@ -101,7 +101,9 @@ def measure_invariance(
     chosen = list(dict.fromkeys(parse(a) for a in given))
     data = _Inputs(x, network)
     name = name or type(network).__name__
-    _check(network, data, chosen, n_views)
+    n_views, seed = as_whole("n_views", n_views, 1), as_whole("seed", seed)
+    batch_size = batch_size if batch_size is None else as_whole("batch_size", batch_size, 1)
+    _check(network, data, chosen)
     pair = data.some.batch(torch.arange(2), data.device, data.dtype)
     check_runs(network, pair, name)
     names = default_layers(network, pair) if layers is None else match_layers(network, layers)
@@ -246,13 +248,9 @@ def _row(layer: str, augmentation: Augmentation, found: Invariance) -> LayerInva
     )
 
 
-def _check(
-    network: nn.Module, data: _Inputs, augmentations: list[Augmentation], n_views: int
-) -> None:
+def _check(network: nn.Module, data: _Inputs, augmentations: list[Augmentation]) -> None:
     if not augmentations:
         raise AuguryError("expected at least one augmentation, such as rotation(15)")
-    if n_views < 1:
-        raise AuguryError(f"n_views must be 1 or more, not {n_views}")
     if network.training:
         raise AuguryError(
             "the network is in training mode, where its features depend on the rest of the batch "

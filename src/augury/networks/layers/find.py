@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from augury._base.errors import AuguryError
+from augury._base.given import as_names
 from augury._base.text import cause, nearest
 
 INPUT = "input"
@@ -32,7 +33,7 @@ def match_layers(network: nn.Module, patterns: Sequence[str] | str) -> list[str]
     """Return the layers whose names match one of the patterns, such as ``"layer1.*"``."""
     known = [INPUT, *(name for name, _ in network.named_modules() if name)]
     found: list[str] = []
-    for pattern in [patterns] if isinstance(patterns, str) else patterns:
+    for pattern in as_names("layers", patterns):
         some = fnmatch.filter(known, pattern)
         if not some:
             find_layer(network, pattern)  # raises, with near names

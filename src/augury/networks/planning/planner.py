@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from augury._base.errors import AuguryError
+from augury._base.given import as_names, as_whole
 from augury._base.rng import Rng
 from augury.augmentations import Augmentation, parse
 from augury.networks.averaging.average import Averaging
@@ -90,12 +92,13 @@ def plan_averaging(
     >>> found.best.harmful
     False
     """
-    if not 0 < saving < 1:
-        raise AuguryError(f"saving must be a share of the time between 0 and 1, not {saving}")
-    if n_views < 2:
-        raise AuguryError(f"averaging needs 2 views or more, not n_views={n_views}")
-    if max_layers < 1:
-        raise AuguryError(f"max_layers must be 1 or more, not {max_layers}")
+    if not isinstance(saving, Real) or not 0 < saving < 1:
+        raise AuguryError(f"saving must be a share of the time between 0 and 1, got {saving!r}")
+    n_views, max_layers = as_whole("n_views", n_views, 2), as_whole("max_layers", max_layers, 1)
+    repeats, seed = as_whole("repeats", repeats, 1), as_whole("seed", seed)
+    if not isinstance(groups, Iterable) or isinstance(groups, str | bytes):
+        raise AuguryError(f"groups must be several whole numbers, got {groups!r}")
+    groups = [as_whole("groups", number, 1) for number in groups]
     check_floats(x)
     inner = unwrapped(network)
     sample = _Sample(x, y, parse(augmentation), n_views, any_loss(loss), seed)
@@ -134,7 +137,7 @@ def _costs(
 ) -> list[LayerCost]:
     """Return the work before and after the layers to measure, and how invariant they are."""
     x = sample.x
-    names = cuts(network, x) if layers is None else list(layers)
+    names = cuts(network, x) if layers is None else as_names("layers", layers)
     for name in names if layers is not None else ():
         cut_at(network, name, x)  # raises where a layer does not cut
     before, total = flops_before(network, x[:2], names)

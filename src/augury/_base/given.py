@@ -62,7 +62,7 @@ def as_whole(name: str, value: Any, least: int | None = None) -> int:
 def as_names(name: str, value: Any) -> list[str]:
     """Return a name, or several, as a list of strings; raise if they are something else."""
     several = isinstance(value, Iterable) and not isinstance(value, str | bytes)
-    names = list(value) if several else [value]
+    names: list[Any] = list(value) if several else [value]
     if not all(isinstance(one, str) for one in names):
         raise AuguryError(f"{name} must be strings, got {value!r}")
     return names

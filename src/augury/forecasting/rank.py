@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from hashlib import blake2b
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -333,7 +333,7 @@ def changes_nothing(augmentation: Augmentation, data: Dataset, seed: int) -> boo
 
 def check_budget(budget: Any) -> None:
     """Raise unless this is None or a number of seconds."""
-    number = isinstance(budget, Real) and not isinstance(budget, bool)
+    number = isinstance(budget, int | float | np.number) and not isinstance(budget, bool)
     if budget is not None and not (number and 0 < budget < math.inf):
         raise AuguryError(f"budget must be a number of seconds over 0, got {budget!r}")
 

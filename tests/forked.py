@@ -18,7 +18,14 @@ from pathlib import Path
 
 import torch
 
-IMPORTED = ["torch", "sklearn.datasets", "matplotlib.figure", "rich.progress", "augury.cli.rank"]
+IMPORTED = [
+    "torch",
+    "torch._dynamo",  # which the first step of an optimizer imports
+    "sklearn.datasets",
+    "matplotlib.figure",
+    "rich.progress",
+    "augury.cli.rank",
+]
 
 TORCHVISION = torch.library.Library("torchvision", "FRAGMENT")
 

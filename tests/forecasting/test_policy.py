@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import pickle
-import subprocess
-import sys
 import time
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from forked import run_forked
 from sklearn.datasets import load_digits
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -239,7 +239,8 @@ def test_draws_from_json_are_the_same_in_another_process(tmp_path):
         "x = torch.from_numpy(np.load('x.npy')); "
         "np.save('views.npy', p.views(x, 3, Rng(5, torch.arange(8))).numpy())"
     )
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    done = run_forked(["python", "-c", code], tmp_path, dict(os.environ))
+    assert done.returncode == 0, done.stderr
     views = found.views(x, 3, Rng(5, torch.arange(8)))
     assert np.array_equal(np.load(tmp_path / "views.npy"), views.numpy())
 

@@ -379,6 +379,8 @@ def test_a_wrong_spec_names_the_mistake(spec, says):
 
 def test_a_weight_on_its_own_is_a_probability():
     assert repr(parse("0.7*flips")) == "0.7*flips | 0.3*identity"
+    assert repr(parse("5.0*identity | flips")) == "5*identity | flips"
+    assert repr(parse("2*invert | (flips >> invert)")) == "2*invert | (flips >> invert)"
     assert parse(0.7 * flips()) == parse("0.7*flips")
     assert parse("1*flips") == flips()
     assert repr(parse("(0.2*flips) >> invert")) == "(0.2*flips | 0.8*identity) >> invert"

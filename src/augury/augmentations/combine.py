@@ -206,9 +206,15 @@ class Mixture(_Composite):
         if set(self.weights) == {1}:
             return " | ".join(repr(part) for part in self.parts)
         return " | ".join(
-            f"{number(w)}*{bracket(part, Then, Mixture)}"
+            f"{_factor(w)}{bracket(part, Then, Mixture)}"
             for w, part in zip(self.weights, self.parts, strict=True)
         )
+
+
+def _factor(weight: float) -> str:
+    """Write a weight before its part: ``5*``, ``0.3*``, nothing for 1."""
+    short = int(weight) if weight == round(weight) and weight < 1e6 else weight
+    return "" if weight == 1 else f"{number(short)}*"
 
 
 def bracket(part: Augmentation, *looser: type) -> str:

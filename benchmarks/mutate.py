@@ -12,7 +12,8 @@ that has torch loaded, with the mutated source in place of the file, until the f
 A mutant that no test notices has survived: the tests leave something open, or the change makes no
 difference, and then the result says why ("reason", which is kept from one run to the next).
 Mutants that exceed three times the CPU time of the tests, and five seconds, count as killed. With
-`--sample`, mutants are drawn at random from each module, by a seed. Tests that fail on the code as
+`--sample`, mutants are drawn at random from each module, by a seed; with `--seconds`, those that
+were begun by then are a random sample of all. Tests that fail on the code as
 it is, where a package is missing, are left out with `--tolerate`; the result lists them. With
 `--survivors`, those that survived an earlier run are tried again with the tests that there are now,
 and the rest of that result is kept. The result is written after every twenty mutants.
@@ -27,6 +28,7 @@ import importlib.abc
 import importlib.util
 import itertools
 import json
+import math
 import os
 import platform
 import random
@@ -36,6 +38,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -202,11 +205,13 @@ class Module:
 
 
 def in_parallel(
-    jobs: int, work: list[tuple[Any, Any]], done: Any = lambda what, status, cpu: None
-) -> None:
+    jobs: int, work: list[tuple[Any, Any]], done: Any = lambda what, status, cpu: None,
+    until: float = math.inf,
+) -> None:  # fmt: skip
     """Start each of `work` (what, a function that forks), some at a time; tell `done` its end."""
     waiting, running = list(work), {}
     while waiting or running:
+        waiting = waiting if time.monotonic() < until else []
         while waiting and len(running) < jobs:
             what, start = waiting.pop(0)
             running[start()] = what
@@ -260,8 +265,8 @@ def _passing(modules: list[Module], jobs: int) -> list[Module]:
     return passing
 
 
-def judge(modules: list[Module], jobs: int, keep: Any) -> None:
-    """Run the tests on every mutant; `keep` is called now and then."""
+def judge(modules: list[Module], jobs: int, keep: Any, until: float = math.inf) -> None:
+    """Run the tests on every mutant that is begun in time; `keep` is called now and then."""
     count = itertools.count(1)
 
     def done(mutant: Mutant, status: int, cpu: float) -> None:
@@ -278,7 +283,7 @@ def judge(modules: list[Module], jobs: int, keep: Any) -> None:
 
     work = [(one, lambda m=m, one=one: start(m, one)) for m in modules for one in m.found]
     random.Random(0).shuffle(work)  # so that a run that was cut is a fair sample
-    in_parallel(jobs, work, done)
+    in_parallel(jobs, work, done, until)
     print(flush=True)
 
 
@@ -316,8 +321,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--survivors", type=Path, help="only those that survived in this result")
     parser.add_argument("--tolerate", action="store_true", help="leave out tests that fail as is")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no more after these")
     parser.add_argument("--out", type=Path, default=RESULTS / "mutation.json")
-    asked = parser.parse_args()
+    asked, began = parser.parse_args(), time.monotonic()
     os.environ["OMP_NUM_THREADS"] = "1"
     os.environ["CUDA_VISIBLE_DEVICES"] = ""  # forks cannot share a GPU
     sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
@@ -352,14 +358,15 @@ def main() -> None:
             found = earlier | {name: _judged_again(earlier[name], f) for name, f in found.items()}
         write(out, result | found, asked)
 
-    judge(modules, asked.jobs, keep)
+    judge(modules, asked.jobs, keep, began + asked.seconds)
     keep()
     for m in modules:
         left = [mutant for mutant in m.found if mutant.outcome == "survived"]
-        print(f"{m.name}: {len(m.found) - len(left)} of {len(m.found)} killed, {m.cpu:.1f} s CPU")
+        tried = sum(bool(mutant.outcome) for mutant in m.found)
+        print(f"{m.name}: {tried - len(left)} of {tried} killed, {m.cpu:.1f} s CPU")
         for mutant in left:
             print(f"  {mutant.line}: {mutant.before}\n    → {mutant.after}")
-    done = [mutant for m in modules for mutant in m.found]
+    done = [mutant for m in modules for mutant in m.found if mutant.outcome]
     killed = sum(mutant.outcome != "survived" for mutant in done)
     print(f"killed={killed} of {len(done)} ({killed / max(len(done), 1):.1%})")
 
@@ -417,18 +424,17 @@ def _summary(m: Module, known: dict[Any, str], asked: argparse.Namespace) -> dic
 def write(out: Path, modules: dict[str, Any], asked: argparse.Namespace) -> None:
     total = sum(module["mutants"] for module in modules.values())
     killed = sum(module["killed"] for module in modules.values())
+    git = ["git", "-C", str(ROOT), "rev-parse", "HEAD"]
     commit = (
         os.environ.get("AUGURY_COMMIT")
-        or subprocess.run(
-            ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-        ).stdout.strip()
+        or subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
     )
     found = {
         "command": shlex.join(["python", "benchmarks/mutate.py", *sys.argv[1:]]),
         "seed": asked.seed,
         "commit": commit,
         "python": platform.python_version(),
-        "machine": platform.platform(),
+        "machine": f"{platform.system()}, {platform.machine()}",
         "mutants": total,
         "killed": killed,
         "share": round(killed / max(total, 1), 4),

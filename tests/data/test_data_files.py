@@ -397,7 +397,7 @@ def test_damaged_cifar(tmp_path: Path) -> None:
     batch.write_bytes(pickle.dumps([1, 2]))
     refused("holds a list|dict", load, tmp_path)
     batch.write_bytes(pickle.dumps({"pixels": PIXELS}))
-    refused("not a CIFAR batch|data and labels|found pixels", load, tmp_path)
+    refused("not a CIFAR batch|data and labels|got pixels", load, tmp_path)
     batch.write_bytes(pickle.dumps({"data": PIXELS[:, :5], "labels": LABELS}))
     refused("3072 bytes|(20, 5)", load, tmp_path)
     batch.write_bytes(pickle.dumps({"data": PIXELS, "labels": LABELS[:3]}))

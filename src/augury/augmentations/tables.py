@@ -115,7 +115,7 @@ class OfTable(Family):
     def _needed(self) -> Table:
         if self.table is None:
             raise AuguryError(
-                f"{self} takes values from a table: bind it first, as {self}.bound(table); "
+                f"{self} takes values from a table: bind it first with {self}.bound(table); "
                 "augury rank does so"
             )
         return self.table

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 def invariance(
     network: Annotated[
         str,
-        typer.Argument(
-            metavar="NETWORK", help=f"{options.NETWORK[0].upper()}{options.NETWORK[1:]}."
-        ),
+        typer.Argument(metavar="NETWORK", help=f"The network: {options.NETWORK}."),
     ],
     data: options.Data,
     augmentation: Annotated[

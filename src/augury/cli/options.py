@@ -18,7 +18,7 @@ Data = Annotated[
     typer.Argument(
         metavar="DATA",
         help="A directory with one sub-directory of images or recordings per class, an .npz file, "
-        "a CSV or Parquet table with --label, IDX files (as MNIST's), CIFAR's python batches, "
+        "a CSV or Parquet table with --label, IDX files (like MNIST's), CIFAR's Python batches, "
         "series of the UCR archive (.ts, .tsv), or a built-in data set: digits, mnist5k.",
     ),
 ]
@@ -40,7 +40,7 @@ Group = Annotated[
     typer.Option(
         metavar="COLUMN|PATTERN",
         help="Keep examples of one source (a speaker, a patient) on one side of every split: a "
-        "column, or a regular expression for file names with one group, as '_(.+)_'.",
+        "column, or a regular expression for file names with one group, such as '_(.+)_'.",
     ),
 ]
 Rate = Annotated[

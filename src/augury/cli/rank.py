@@ -68,7 +68,7 @@ def rank(
     tune: options.TunedPart = "all",
     layer: Annotated[
         str | None,
-        typer.Option(help="Layer of --network whose output is the features for such a score."),
+        typer.Option(help="Layer of --network whose outputs are the features for such a score."),
     ] = None,
     epochs: options.Epochs = None,
     budget: options.Budget = None,
@@ -86,7 +86,7 @@ def rank(
         typer.Option(
             "--sweep",
             help="Try each family at several strengths and name the strongest that is safe; with "
-            "-a, only the families named (as -a rotation).",
+            "-a, only the families named, such as -a rotation.",
         ),
     ] = False,
     n_views: options.NViews = 8,
@@ -105,7 +105,7 @@ def rank(
         Path | None,
         typer.Option(
             metavar="PATH",
-            help="Recordings of noise: mixing them in, at three levels, is judged too.",
+            help="Recordings of noise, to be mixed in at three levels as further candidates.",
         ),
     ] = None,
     seconds: options.Seconds = None,

@@ -32,7 +32,7 @@ def match_groups(pattern: str, names: Sequence[str]) -> np.ndarray:
     if compiled.groups != 1:
         raise AuguryError(
             f"the group {flat(pattern)!r} must be a regular expression with one pair of brackets "
-            f"round what is shared, as '_(.+)_', but it has {compiled.groups}"
+            f"round what is shared, such as '_(.+)_', but it has {compiled.groups}"
         )
     found = [compiled.search(name) for name in names]
     missing = [name for name, match in zip(names, found, strict=True) if not (match and match[1])]

@@ -74,7 +74,7 @@ def load(
     group
         Which examples belong together, so that they are never on both sides of a split: a column
         of a table, an array of an ``.npz`` file, or a regular expression for the names of files
-        with one group, as ``"_(.+)_"``.
+        with one group, such as ``"_(.+)_"``.
     rate
         Samples a second that recordings are resampled to: by default the most common rate, at
         most 16,000. Waveforms in arrays are taken to have this rate.

@@ -92,6 +92,6 @@ def _labels(source: Source, count: int, real: bool, notes: list[str]) -> np.ndar
         return np.asarray(source.y, dtype=np.float64).reshape(count)
     except ValueError:
         raise AuguryError(
-            f"the model predicts numbers, but the labels are words, as {str(y[0])[:80]!r}; leave "
-            "them out"
+            f"the model predicts numbers, but the labels are words, such as {str(y[0])[:80]!r}; "
+            "leave them out"
         ) from None

@@ -149,7 +149,7 @@ def _shape(came: tuple[int, ...], asked: tuple[int, ...] | None, columns: int) -
     sides = isinstance(asked, Sequence) and all(isinstance(s, Integral) for s in asked)
     if asked is not None and not sides:
         raise AuguryError(
-            f"input_shape must be the shape of one example, as (1, 28, 28), not {asked!r}"
+            f"input_shape must be the shape of one example, such as (1, 28, 28), not {asked!r}"
         )
     shape = tuple(int(side) for side in (asked or came or (columns,)))
     if not 1 <= len(shape) <= 3 or min(shape) < 1 or math.prod(shape) != columns:

@@ -16,7 +16,7 @@ from augury.kernel.rules import NONE, Rule, check_all, one_of, real, sequence_of
 
 POSITIVE = real(1e-30, 1e30)  # what float32 can take with room to spare
 _SHAPE = Rule(
-    "the shape of one example, as (1, 28, 28), or None",
+    "the shape of one example, such as (1, 28, 28), or None",
     (NONE | sequence_of(whole(1, 2**31), most=3)).accepts,
 )
 _FINITE = real(-1e30, 1e30)

@@ -70,7 +70,7 @@ _OF_KIND: dict[str, dict[str, Rule]] = {
     | {
         "classes": sequence_of(_SCALAR, least=2, most=2**20),
         "class_type": Rule(
-            "the type of an array of labels, as '<i8' or '<U5'",
+            "the type of an array of labels, such as '<i8' or '<U5'",
             lambda value: isinstance(value, str) and bool(_CLASS_TYPE.fullmatch(value)),
         ),
     },

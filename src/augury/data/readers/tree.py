@@ -80,8 +80,8 @@ def _find(path: Path, shown: str, media: Media, new: bool, listing: _Listing) ->
         raise _nothing(path, shown, media, loose, folders, found)
     if media is IMAGES and {"images", "labels"} <= set(folders):
         raise AuguryError(
-            f"{flat(shown)} has images/ and labels/, as data for object detection has; expected "
-            f"one sub-directory per class, as {flat(path / 'cat' / '1.png')}"
+            f"{flat(shown)} has images/ and labels/, like data for object detection; expected "
+            f"one sub-directory per class, such as {flat(path / 'cat' / '1.png')}"
         )
     notes = []
     if loose.files:
@@ -197,7 +197,7 @@ def _nothing(
     """Say that no file has a class."""
     nouns = "images or recordings" if media is IMAGES and not loose.files else f"{media.noun}s"
     example = flat(path / media.example)
-    expected = f"expected one sub-directory of {nouns} per class, as {example}"
+    expected = f"expected one sub-directory of {nouns} per class, such as {example}"
     others = _unread(sum((part.others for part in found.values()), loose.others))
     said = f" ({others[0]})" if others else ""
     if loose.files:

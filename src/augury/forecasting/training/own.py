@@ -71,7 +71,7 @@ class OwnNetwork:
             target = "one number" if data.classes is None else f"{wanted} classes"
             raise AuguryError(
                 f"the network gives {_count(came)} for each example, but the data has {target}; "
-                f"give its last layer {wanted} outputs, as nn.Linear(in_features, {wanted})"
+                f"give its last layer {wanted} outputs, e.g. nn.Linear(in_features, {wanted})"
             )
         if not self.trained(self.network):
             raise AuguryError("the network has no parameters to train")

@@ -73,6 +73,7 @@ def test_a_notebook_may_be_asked_for_none(cells: Any) -> None:
     assert not updates
 
 
+@pytest.mark.slow
 def test_a_program_shows_a_bar_on_a_terminal_where_asked(tmp_path: Path) -> None:
     for more, expected in (("", False), (", progress=True", True)):
         reader, terminal = pty.openpty()

@@ -39,6 +39,7 @@ def test_mlflow(ranking, tmp_path, monkeypatch):
     assert "v2.RandomRotation" in kept
 
 
+@pytest.mark.slow
 def test_wandb(ranking, tmp_path, monkeypatch):
     wandb = pytest.importorskip("wandb")
     monkeypatch.setenv("WANDB_SILENT", "true")

@@ -4,6 +4,8 @@ import shlex
 import sys
 from pathlib import Path
 
+import pytest
+
 import augury
 from augury.forecasting.policy.policy import Policy, PolicyRow
 
@@ -18,6 +20,7 @@ def test_the_example_trains_with_and_without_the_policy(monkeypatch, capsys):
     assert all(" % (" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_the_example_runs_as_printed(monkeypatch, capsys, tmp_path):
     row = PolicyRow("shear(10)", "chosen", 1.0, 0.5, 1.5, 0.9, 3)
     found = Policy("shear(10)", (row,), 90.0, "It is.", {"name": "digits"}, {}, (), {}, 0, 1.0)

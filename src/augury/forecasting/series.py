@@ -31,14 +31,14 @@ TRUST = {
         "that were fitted without it. On the eight sets whose order repeats from seed to seed they "
         "ranked the candidates with a correlation of 0.57 to 0.96 (mean 0.78), and the best of the "
         "first three fell 0.1 points short of the best candidate on average; on the other three "
-        "sets the correlation was -0.01 to 0.54. All of 87 verdicts were right, as were 150 of 159 "
+        "sets the correlation was -0.01 to 0.54. All 87 verdicts were right, as were 150 of 159 "
         "that also count “probably”."
     ),
     "small": (
         "Forecasts by trials of a small network were compared with real training on seven sets of "
         "series, each by constants that were fitted without it: they ranked the candidates with a "
         "correlation of 0.23 to 0.82 (mean 0.62), the best of the first three fell 0.5 points "
-        "short of the best candidate on average, and all of 9 verdicts were right, as were 67 of "
+        "short of the best candidate on average, and all 9 verdicts were right, as were 67 of "
         "77 with “probably”. A GPU, or --effort 9, trains the planned network."
     ),
 }

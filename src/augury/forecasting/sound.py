@@ -23,7 +23,7 @@ TRUST = {
         "not trained on, each choice of speakers judged by constants that were fitted without it: "
         "they ranked the candidates with a correlation of 0.63 to 0.92 (mean 0.78), the best of "
         "the first three fell 1.8 points short of the best candidate on average, where that gained "
-        "4 to 17 points, and all of 18 verdicts were right, as were 52 of 58 with “probably”."
+        "4 to 17 points, and all 18 verdicts were right, as were 52 of 58 with “probably”."
     )
 }
 """How far forecasts can be relied on."""

@@ -227,7 +227,8 @@ def find(policy: ShownPolicy) -> tuple[Finding, ...]:
                 "info",
                 "A recipe came out higher, but cannot be told apart",
                 tuple(f"{label(row)}: {UNIT.gain(row.gain)}" for row in better),
-                "Of those that cannot be told apart a recipe, or else the simplest, is chosen.",
+                "Among policies that cannot be told apart, a usual recipe is preferred, then the "
+                "simplest.",
             )
         )
     idle = [part for part, gain in policy.contributions.items() if gain <= 0]
@@ -274,7 +275,7 @@ def facts(policy: ShownPolicy) -> list[tuple[str, str]]:
     rounds = "; ".join(
         f"{step['round']}: {count(step['policies'], 'policy')} on {step['examples']:,} examples"
         for step in policy.path
-    ).replace("policys", "policies")
+    )
     return [
         ("Data", str(data.get("name", "unknown"))),
         ("Examples", f"{data['examples']:,}" if "examples" in data else "unknown"),

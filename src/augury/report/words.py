@@ -84,9 +84,9 @@ def chance(probability: float) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """Write a count: ``1 candidate``, ``5,000 examples``, ``2 classes``."""
-    plural = "" if number == 1 else "es" if noun.endswith("s") else "s"
-    return f"{number:,} {noun}{plural}"
+    """Write a count: ``1 candidate``, ``5,000 examples``, ``2 classes``, ``3 policies``."""
+    plural = {"s": f"{noun}es", "y": f"{noun[:-1]}ies"}.get(noun[-1], f"{noun}s")
+    return f"{number:,} {noun if number == 1 else plural}"
 
 
 def duration(seconds: float) -> str:

@@ -58,27 +58,54 @@ def train_missing(
     train: Dataset,
     test: Dataset,
     candidates: Sequence[Augmentation],
+    parts: torch.Tensor,
     *,
     seeds: int,
     **options: Any,
-) -> dict[str, list[float]]:
+) -> Cell:
     """Return the accuracy in points of each candidate and seed, and of no augmentation.
 
-    Seeds that a cell in the file `known` has are not trained again.
+    ``"tested"`` has the same for each of the `parts` of the test examples. Seeds that a cell in the
+    file `known` has are not trained again.
     """
     specs = ["identity", *map(repr, candidates)]
-    before = json.loads(known.read_text())["accuracy"] if known.exists() else {}
-    if not set(specs) <= set(before):
-        before = {spec: [] for spec in specs}
-    missing = seeds - len(before["identity"])
-    if missing <= 0:
-        return {spec: before[spec] for spec in specs}
+    before = json.loads(known.read_text()) if known.exists() else {}
+    if not set(specs) <= set(before.get("accuracy", ())):
+        before = {"accuracy": {spec: [] for spec in specs}}
+    done = len(before["accuracy"]["identity"])
+    if seeds <= done:
+        return {name: before[name] for name in ("accuracy", "tested") if name in before}
     found = train_together(
-        train, test, [identity(), *candidates], seeds=missing, seed=1 if before["identity"] else 0,
-        **options,
-    )  # fmt: skip
-    points = (100 * score_right(found.right, test.y, train.y)).tolist()
-    return {spec: [*before[spec], *new] for spec, new in zip(specs, points, strict=True)}
+        train, test, [identity(), *candidates], seeds=seeds - done, seed=done, **options
+    )
+    return add_seeds(before, found.right, specs, parts, test.y, train.y)
+
+
+def add_seeds(
+    cell: Cell,
+    right: torch.Tensor,
+    specs: Sequence[str],
+    parts: torch.Tensor,
+    y: torch.Tensor,
+    trained: torch.Tensor,
+) -> Cell:
+    """Return the accuracies of a cell with those of more seeds behind them."""
+    whole = 100 * score_right(right, y, trained)
+    each = [parts == part for part in parts.unique()]
+    by_part = torch.stack([100 * score_right(right[own], y[own], trained) for own in each], -1)
+    before = {"accuracy": cell["accuracy"], "tested": cell.get("tested", {})}
+    return {
+        name: {
+            spec: [*before[name].get(spec, ()), *rounded(new.tolist())]
+            for spec, new in zip(specs, values, strict=True)
+        }
+        for name, values in (("accuracy", whole), ("tested", by_part))
+    }
+
+
+def rounded(value: Any) -> Any:
+    """Round points to a thousandth, in lists of any depth."""
+    return [rounded(v) for v in value] if isinstance(value, list) else round(value, 3)
 
 
 def score_right(right: torch.Tensor, y: torch.Tensor, trained: torch.Tensor) -> torch.Tensor:

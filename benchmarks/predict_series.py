@@ -26,8 +26,8 @@ import numpy as np
 import torch
 from _cell import Cell, make_parser, run_trial, train_missing
 from _result import environment
+from _truth import ORDERED, part_at_random, regret, reliability
 from predict import arrays, fit, judge, read, table
-from scipy.stats import spearmanr
 
 from augury._base.devices import resolve_device
 from augury._base.files import write
@@ -44,8 +44,6 @@ LONGEST = 512
 """Longer series are averaged down to this many values, for training and forecast alike."""
 VERDICTS = ("decided", "said", "wrong", "probably", "probably said", "probably wrong")
 """What is said of verdicts."""
-STEADY = 0.8
-"""Rank correlation of two halves of the seeds from which a set has an order to be forecast."""
 
 
 def pack(folders: list[Path], out: Path) -> None:
@@ -109,14 +107,15 @@ def _run(name: str, options: argparse.Namespace, device: torch.device) -> Path:
     out = Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
     started = time.perf_counter()
-    accuracy = train_missing(
-        options.results / f"{name}.json", train, test, candidates, seeds=options.seeds,
-        architecture=options.network, epochs=options.epochs, batch=BATCH, device=device,
+    truth = train_missing(
+        options.results / f"{name}.json", train, test, candidates, part_at_random(test.y),
+        seeds=options.seeds, architecture=options.network, epochs=options.epochs, batch=BATCH,
+        device=device,
     )  # fmt: skip
     cell: Cell = {
         "name": name, "source": name, "examples": len(train), "tests": len(test),
         "epochs": options.epochs, "network": options.network, "shape": list(train.shape),
-        "environment": environment(device), "accuracy": accuracy,
+        "environment": environment(device), **truth,
         "seconds": [round(time.perf_counter() - started, 1)],
     }  # fmt: skip
     plan = TrainingPlan(epochs=options.epochs, network=options.network, examples=len(train))
@@ -131,17 +130,9 @@ def _run(name: str, options: argparse.Namespace, device: torch.device) -> Path:
         if options.keep:
             np.savez_compressed(out / f"{name}.npz", **kept)  # type: ignore[arg-type]  # arrays all
         verdict = {k: round(v, 2) for k, v in judge(cell, CALIBRATIONS[trial.network]).items()}
-        base = np.mean(accuracy["identity"])
+        base = np.mean(truth["accuracy"]["identity"])
         print(f"{name} {level} {cell['seconds']} {base:.1f} % {verdict}", flush=True)
     return out / f"{name}.json"
-
-
-def repeatable(cell: Cell) -> float:
-    """Return the rank correlation of the gains of one half of the seeds with the other's."""
-    gains = np.array([v for s, v in cell["accuracy"].items() if s != "identity"])
-    base = np.array(cell["accuracy"]["identity"])
-    halves = [(gains[:, k::2] - base[k::2]).mean(1) for k in range(2)]
-    return float(spearmanr(*halves)[0])
 
 
 def clear_signs(cell: Cell, calibration: Calibration) -> tuple[int, int]:
@@ -187,43 +178,53 @@ def judged(folder: Path, trial: str = "trial") -> list[tuple[Cell, dict[str, flo
         found = judge(cell, constants)
         if not learnt(cell):  # then a ranking gives no verdicts
             found |= dict.fromkeys(VERDICTS, 0)
-        rows.append((cell, {**found, "repeats": repeatable(cell), "clear": clear, "right": right}))
+        first = np.argsort(-arrays(cell, constants)[0], kind="stable")[:3]
+        found |= {"repeats": reliability(cell), "regret": regret(cell, first)}
+        rows.append((cell, {**found, "clear": clear, "right": right}))
     return rows
 
 
 def means(rows: list[tuple[Cell, dict[str, float]]]) -> str:
     """Return the means over sets of what forecasts are asked for, in words."""
-    rho, regret = (np.mean([found[k] for _, found in rows]) for k in ("spearman", "regret@3"))
+    rho, same, short = (
+        np.mean([found[k] for _, found in rows]) for k in ("spearman", "regret@3", "regret")
+    )
     shares = [found["right"] / found["clear"] for _, found in rows if found["clear"]]
     return (
-        f"{rho:.2f} (spearman), {np.mean(shares):.2f} (signs of clear gains) and {regret:.2f} "
-        f"points (regret@3) on {len(rows)} sets"
+        f"{rho:.2f} (spearman), {np.mean(shares):.2f} (signs of clear gains), {same:.2f} points "
+        f"(regret@3) and {short:.2f} (regret@3 by halves) on {len(rows)} sets"
     )
 
 
 def page(folder: Path) -> str:
     """Return the page of the docs."""
-    rows = judged(folder)
+    rows, small = judged(folder), judged(folder, "small")
     said, wrong = (sum(found[k] for _, found in rows) for k in ("said", "wrong"))
     maybe, amiss = (sum(found[k] for _, found in rows) for k in ("probably said", "probably wrong"))
     repeats = [
-        "| set | test series | seeds | repeats | clear gains | with the right sign |",
-        "| --- |" + " --- |" * 5,
+        "| set | test series | seeds | repeats | regret@3 by halves | clear gains | right sign |",
+        "| --- |" + " --- |" * 6,
     ]
     for cell, found in rows:
         seeds = len(cell["accuracy"]["identity"])
         repeats.append(
             f"| {cell['name']} | {cell['tests']} | {seeds} | {found['repeats']:.2f} | "
-            f"{found['clear']} | {found['right']} |"
+            f"{found['regret']:.2f} | {found['clear']} | {found['right']} |"
         )
     words = (Path(__file__).parent / "predict_series_page.md").read_text()
     return words.format(
         table="\n".join(table(rows)), repeats="\n".join(repeats), means=means(rows),
-        steady=means([row for row in rows if row[1]["repeats"] >= STEADY]), least=STEADY,
-        small="\n".join(table(judged(folder, "small"))),
+        ordered=means(ordered(rows)), least=ORDERED,
+        small="\n".join(table(small)), small_means=means(small),
+        small_ordered=means(ordered(small)),
         said=said, right=100 * (1 - wrong / max(1, said)),
         maybe=maybe, maybe_right=100 * (1 - amiss / max(1, maybe)),
     )  # fmt: skip
+
+
+def ordered(rows: list[tuple[Cell, dict[str, float]]]) -> list[tuple[Cell, dict[str, float]]]:
+    """Return the sets whose own order repeats, and on which something was learnt."""
+    return [row for row in rows if row[1]["repeats"] >= ORDERED and learnt(row[0])]
 
 
 def quick() -> None:

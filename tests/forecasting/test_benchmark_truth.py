@@ -1,0 +1,83 @@
+"""What the benchmarks of forecasts say of real training itself (benchmarks/_truth.py)."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+from _truth import halves, part_at_random, regret, reliability, self_forecast
+
+
+def make_cell(real, run, example, seed=0, seeds=12, parts=4):
+    """Real gains, with noise of training runs and of test examples upon them."""
+    rng = np.random.default_rng(seed)
+    where = real[:, None, None] + example * rng.normal(size=(len(real), 1, parts))
+    found = where + run * rng.normal(size=(len(real), seeds, parts))
+    names = [f"c{k}" for k in range(len(real))]
+    return {
+        "accuracy": {"identity": [0.0] * seeds, **dict(zip(names, found.mean(2).tolist()))},
+        "tested": dict(zip(names, found.tolist())),
+    }
+
+
+def without_parts(cell):
+    return {"accuracy": cell["accuracy"]}
+
+
+def test_regret_of_candidates_that_are_all_alike_is_nought():
+    cells = [make_cell(np.zeros(30), 1.0, 1.0, seed) for seed in range(40)]
+    found = [regret(cell, [0, 1, 2]) for cell in cells]
+    assert abs(np.mean(found)) < 0.1
+    plain = [np.array([np.mean(v) for v in list(c["accuracy"].values())[1:]]) for c in cells]
+    assert np.mean([p.max() - p[:3].max() for p in plain]) > 0.5  # the best of many is flattered
+
+
+def test_regret_of_a_choice_that_is_worse_is_what_it_is_worse_by():
+    real = np.concatenate([np.zeros(3), np.full(3, 5.0), np.full(10, -2.0)])
+    cell = make_cell(real, 0.1, 0.1)
+    assert regret(cell, [0, 1, 2]) == pytest.approx(5.0, abs=0.2)
+    assert regret(cell, [3, 1, 2]) == pytest.approx(0.0, abs=0.2)
+
+
+def test_seeds_alone_overstate_how_far_gains_repeat():
+    cell = make_cell(np.zeros(40), 0.2, 2.0)
+    assert reliability(without_parts(cell)) > 0.9
+    assert reliability(cell) < 0.5
+    assert reliability(make_cell(np.linspace(0, 9, 40), 0.2, 0.5)) > 0.95
+
+
+def test_halves_share_neither_seeds_nor_examples():
+    specs = ["a", "b"]
+    tested = {s: [[100 * seed + part for part in range(4)] for seed in range(6)] for s in specs}
+    cell = {"accuracy": {"identity": [0.0] * 6, "a": [0.0] * 6, "b": [0.0] * 6}, "tested": tested}
+    pairs = halves(cell)
+    total = 100 * 5 + 3  # means of complementary halves add up to that of the first and last
+    assert all(np.allclose(first + second, total) for first, second in pairs)
+    assert len(pairs) == 20 * 6 * 2
+
+
+def test_nothing_repeats_where_all_candidates_are_equal():
+    cell = make_cell(np.zeros(5), 0.0, 0.0)
+    assert reliability(cell) == 0
+    assert regret(cell, [0, 1, 2]) == 0
+
+
+def test_training_as_a_forecast_for_other_examples():
+    rho, short = self_forecast(make_cell(np.linspace(0, 9, 40), 0.01, 0.01))
+    assert rho > 0.99
+    assert short == pytest.approx(0, abs=0.05)
+    rho, short = self_forecast(make_cell(np.zeros(40), 0.1, 1.0))
+    assert abs(rho) < 0.3
+    assert short > 0.2
+
+
+def test_parts_of_a_test_set_have_each_class():
+    y = torch.tensor([0] * 40 + [1] * 12)
+    parts = part_at_random(y)
+    for c, count in ((0, 10), (1, 3)):
+        assert torch.bincount(parts[y == c]).tolist() == [count] * 4

@@ -21,6 +21,7 @@ PARTS = 4
 ORDERED = 0.8
 """Reliability from which a set is said to have an order that can be forecast."""
 _SPLITS = 60
+_TIE = 1e-6  # points: less than one example makes in any set
 
 
 def part_at_random(y: torch.Tensor) -> torch.Tensor:
@@ -63,9 +64,14 @@ def reliability(cell: dict[str, Any]) -> float:
 
     By Spearman and Brown, the mean of two halves that correlate by r has the reliability
     2r / (1 + r); what is forecast without an error correlates with it by the square root of that.
+    Ties are broken at random in each half: candidates that are all alike have no order to repeat.
     """
-    found = [spearmanr(*pair)[0] for pair in halves(cell) if min(map(np.ptp, pair)) > 0]
-    mean = max(0.0, float(np.mean(found))) if found else 0.0
+    rng = np.random.default_rng(0)
+    found = [
+        spearmanr(*(half + _TIE * rng.random(len(half)) for half in pair))[0]
+        for pair in halves(cell)
+    ]
+    mean = max(0.0, float(np.mean(found)))
     return 2 * mean / (1 + mean)
 
 

@@ -20,8 +20,11 @@ def make_cell(real, run, example, seed=0, seeds=12, parts=4):
     found = where + run * rng.normal(size=(len(real), seeds, parts))
     names = [f"c{k}" for k in range(len(real))]
     return {
-        "accuracy": {"identity": [0.0] * seeds, **dict(zip(names, found.mean(2).tolist()))},
-        "tested": dict(zip(names, found.tolist())),
+        "accuracy": {
+            "identity": [0.0] * seeds,
+            **dict(zip(names, found.mean(2).tolist(), strict=True)),
+        },
+        "tested": dict(zip(names, found.tolist(), strict=True)),
     }
 
 
@@ -62,9 +65,11 @@ def test_halves_share_neither_seeds_nor_examples():
 
 
 def test_nothing_repeats_where_all_candidates_are_equal():
-    cell = make_cell(np.zeros(5), 0.0, 0.0)
-    assert reliability(cell) == 0
+    cell = make_cell(np.zeros(40), 0.0, 0.0)
+    assert reliability(cell) < 0.1
     assert regret(cell, [0, 1, 2]) == 0
+    cell = make_cell(np.concatenate([np.zeros(38), [-9.0, -5.0]]), 0.0, 0.0)
+    assert reliability(cell) < 0.5  # though what is worst is always the same
 
 
 def test_training_as_a_forecast_for_other_examples():

@@ -131,7 +131,10 @@ def run_trial(
     started = time.perf_counter()
     folds = run_folds(train, candidates, trial, range(trial.folds), seed=0, device=device)
     classes = len(train.classes or ())
-    forecast = Forecast(folds, train.y, classes, trained=trial.examples, planned=cell["examples"])
+    forecast = Forecast(
+        folds, train.y, classes, trained=trial.examples, planned=cell["examples"],
+        pooled=train.kind == "series",
+    )  # fmt: skip
     cell["trial"] = {**summarise(forecast, [repr(a) for a in candidates]), **asdict(trial)}
     cell["seconds"] = [*cell["seconds"], round(time.perf_counter() - started, 1)]
     return {

@@ -159,8 +159,12 @@ def learnt(cell: Cell) -> bool:
 
 
 def tells(cell: Cell) -> bool:
-    """Return whether constants can be fitted to a set: something, but not everything, was right."""
-    return learnt(cell) and cell["trial"]["tried"] < 0.999
+    """Return whether constants can be fitted to a set.
+
+    Its gains must repeat, and something must have been right in the trial, but not everything.
+    """
+    known = learnt(cell) and cell["trial"]["tried"] < 1 - 0.5 / cell["examples"]
+    return known and cell["repeats"] >= ORDERED
 
 
 def judged(folder: Path, trial: str = "trial") -> list[tuple[Cell, dict[str, float]]]:
@@ -170,7 +174,7 @@ def judged(folder: Path, trial: str = "trial") -> list[tuple[Cell, dict[str, flo
     in its place.
     """
     cells = [{**cell, "trial": cell[trial]} for cell in read(folder) if cell.get(trial)]
-    cells = [cell for cell in cells if differs(cell)]
+    cells = [{**cell, "repeats": reliability(cell)} for cell in cells if differs(cell)]
     rows = []
     for cell in cells:
         constants = fit([other for other in cells if other is not cell and tells(other)])
@@ -179,7 +183,7 @@ def judged(folder: Path, trial: str = "trial") -> list[tuple[Cell, dict[str, flo
         if not learnt(cell):  # then a ranking gives no verdicts
             found |= dict.fromkeys(VERDICTS, 0)
         first = np.argsort(-arrays(cell, constants)[0], kind="stable")[:3]
-        found |= {"repeats": reliability(cell), "regret": regret(cell, first)}
+        found |= {"repeats": cell["repeats"], "regret": regret(cell, first)}
         rows.append((cell, {**found, "clear": clear, "right": right}))
     return rows
 

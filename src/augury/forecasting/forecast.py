@@ -19,7 +19,10 @@ from augury.statistics.precision import average_precision
 
 _GROUPS = 20
 _LEAST = 1e-3  # share of what can be learnt that counts as having learnt something
+_SUREST = 0.1  # of an example, among those held out: no less error is counted
 _FASTEST = 0.75  # exponent of a learning curve: tiny samples suggest more than larger ones keep
+_UNSEEN = math.pi / math.sqrt(6)
+"""Standard deviation of the logarithm of an error rate, where no error was seen at all."""
 UNEQUAL = 4.0
 """Times as many examples in the largest class as in the smallest: then classes count alike."""
 _FEW = 10  # examples of a class that counts as much as the others, for a verdict to be sure
@@ -132,6 +135,9 @@ class Forecast:
         The exponent r of the learning curve, error ∝ examples^−r; by default from the folds.
     calibration
         How far planned trainings stray from trials.
+    pooled
+        Whether accuracies are averaged over the folds before log-odds are taken: in a fold of few
+        examples, log-odds depend mostly on whether the last one was right.
     """
 
     def __init__(
@@ -144,8 +150,11 @@ class Forecast:
         planned: int,
         rate: float | None = None,
         calibration: Calibration = PLANNED,
+        pooled: bool = False,
     ) -> None:
         self.folds, self.y, self.classes = list(folds), y, classes
+        self.pooled = pooled and bool(classes)
+        self.held = len(torch.cat([fold.index for fold in self.folds]).unique())
         self.calibration = calibration
         self.doublings = max(0.0, math.log2(max(planned, 1) / max(trained, 1)))
         self.tagged = y.dim() == 2  # then accuracies are average precisions
@@ -197,9 +206,16 @@ class Forecast:
         return 100 * self._run_noise()[0] * _variance(self.baseline.expected)
 
     def _links(self, accuracy: Tensor) -> Tensor:
-        """Return log-odds; a share of variance explained stays as it is."""
+        """Return log-odds of ``(folds, …)``; a share of variance explained stays as it is.
+
+        Pooled, they are linear about the log-odds of the mean, which is then the mean of them.
+        """
         if not self.classes:
             return accuracy
+        if self.pooled:
+            least = _SUREST / (self.held + 2)
+            mean = accuracy.mean(0).clamp(least, 1 - least)
+            return mean.logit() + (accuracy - accuracy.mean(0)) / (mean * (1 - mean))
         least = 0.5 / max(len(fold.index) for fold in self.folds)
         return accuracy.clamp(least, 1 - least).logit()
 
@@ -221,7 +237,8 @@ class Forecast:
             right += float(weights @ fold.right[:, 0]) / len(self.folds)
         entropy, chance = self._without_learning()
         learnt = _within(1 - loss / entropy)
-        above = _within((right - chance) / max(1 - chance, 1e-9))
+        # that all were right shows an error below one in so many, and not that there is none
+        above = min(_within((right - chance) / max(1 - chance, 1e-9)), 1 - 1 / (self.held + 2))
         return entropy, chance, min(2.0, math.log(above) / math.log(learnt))
 
     def _without_learning(self) -> tuple[float, float]:
@@ -267,8 +284,8 @@ class Forecast:
             expected = 1 - (1 - tried) * 2 ** (-self.rate * reach)
         error = spread / math.sqrt(max(1, len(replicas)))
         chance = self._curve[1]
-        held = len(torch.cat([fold.index for fold in self.folds]).unique())
-        luck = math.sqrt(max(0.0, chance * (1 - chance)) / max(1, held)) if self.classes else 0.0
+        spread_of_luck = math.sqrt(max(0.0, chance * (1 - chance)) / max(1, self.held))
+        luck = spread_of_luck if self.classes else 0.0
         return BaselineForecast(tried, expected, error, chance, self.balanced, luck)
 
     def _run_noise(self) -> tuple[float, float]:
@@ -284,7 +301,7 @@ class Forecast:
         prior = (self.calibration.noise * size * scale) ** 2
         total, freedom = 4 * prior, 4.0
         for fold in self.folds:
-            scores = self._links(fold.replicas)
+            scores = fold.replicas * scale if self.pooled else self._links(fold.replicas)
             if len(scores) > 1:
                 total += float((scores - scores.mean()).square().sum())
                 freedom += len(scores) - 1
@@ -302,7 +319,9 @@ class Forecast:
 
     def _sample_error(self, k: int) -> float:
         """Return the standard error of δ from leaving out groups of held-out examples."""
-        return jackknife(0.0, self._left_out[:, k] - self._left_out[:, 0]).error
+        found = jackknife(0.0, self._left_out[:, k] - self._left_out[:, 0]).error
+        sure = self.classes and all(bool((f.right[:, [0, k]] == 1).all()) for f in self.folds)
+        return max(found, _UNSEEN) if sure else found
 
     @cached_property
     def _left_out(self) -> Tensor:
@@ -314,9 +333,9 @@ class Forecast:
                 inside = (group_of(fold.index, _GROUPS) != g).double() * weights
                 total = inside.sum()
                 if total > 0:
-                    parts.append(self._links(self._accuracy(fold, inside / total)))
+                    parts.append(self._accuracy(fold, inside / total))
             if parts:
-                found.append(torch.stack(parts).mean(0))
+                found.append(self._links(torch.stack(parts)).mean(0))
         return torch.stack(found)
 
     def _per_class(self, k: int) -> tuple[tuple[float, float, float], ...]:

@@ -9,6 +9,7 @@ since every gain is measured against it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -227,7 +228,8 @@ def _judge(out: Tensor, y: Tensor, classes: bool) -> tuple[Tensor, Tensor]:
     """Return losses and whether predictions are right, both ``(examples, members)``.
 
     Log-losses are taken after one temperature for each member has been fitted, so that it is not
-    confidence that is judged but what is known.
+    confidence that is judged but what is known. Members without an error would get none at all, and
+    could not be told apart: see `_without_error`.
     """
     if y.dim() == 2:
         every = y.unsqueeze(1).expand(-1, out.shape[1], -1)
@@ -235,7 +237,20 @@ def _judge(out: Tensor, y: Tensor, classes: bool) -> tuple[Tensor, Tensor]:
     if not classes:
         losses = member_loss(out, y.unsqueeze(1).expand(-1, out.shape[1]), classes)
         return losses, losses.new_zeros(losses.shape)
-    return calibrated_log_loss(out, y), (out.argmax(-1) == y.unsqueeze(1)).to(out)
+    right = out.argmax(-1) == y.unsqueeze(1)
+    losses = torch.where(right.all(0), _without_error(out, y), calibrated_log_loss(out, y))
+    return losses, right.to(out)
+
+
+def _without_error(out: Tensor, y: Tensor) -> Tensor:
+    """Return log-losses of members that were right about all n examples: ``(examples, members)``.
+
+    No temperature can be fitted to these, so their own losses, l on average, are kept in order but
+    brought below L = log(1 + 1/n), the loss at a confidence of n/(n + 1), as l → l L / (l + L).
+    """
+    own = member_loss(out, y.unsqueeze(1).expand(-1, out.shape[1]), classes=True)
+    least = math.log1p(1 / len(y))
+    return own * least / (own.mean(0) + least)
 
 
 def _scores(losses: Tensor, right: Tensor, classes: bool, y: Tensor) -> Tensor:

@@ -94,8 +94,9 @@ class TrialScore(Score):
         if level < DECIDES:
             calibration = CUT
         forecast = Forecast(
-            folds, data.y, classes, trained=trial.examples, planned=planned, calibration=calibration
-        )
+            folds, data.y, classes, trained=trial.examples, planned=planned,
+            calibration=calibration, pooled=data.kind == "series",
+        )  # fmt: skip
         self.balanced = forecast.balanced
         judgements = [forecast.judge(k) for k in range(len(forecast))]
         trends: tuple[Trend, ...] = ()

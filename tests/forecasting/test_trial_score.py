@@ -278,7 +278,7 @@ def test_tables_are_bound_to_the_rows_of_each_fold(monkeypatch):
 
     monkeypatch.setattr(module, "run_table_folds", table_folds)
     for linear, said in ((0.63, 2), (0.61, 1)):
-        monkeypatch.setattr(module, "linear_score", lambda data, seed, linear=linear: linear)
+        monkeypatch.setattr(module, "linear_score", lambda *_, linear=linear, **__: linear)
         score = TrialScore(Setting(data, None, 8, 3, CPU, effort=4))
         found = score.judge_all([flips()])
         assert len(found.warnings) == said

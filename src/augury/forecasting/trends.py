@@ -30,6 +30,7 @@ def find_trends(
     seed: int,
     device: torch.device,
     calibration: Calibration,
+    rate: float,
     own: OwnNetwork | None = None,
 ) -> tuple[Trend, ...]:
     """Return the leaders' gains against epochs and against examples.
@@ -50,17 +51,22 @@ def find_trends(
         What the leaders are called in the result.
     seed, device, calibration, own
         As for the trial.
+    rate
+        The exponent of the learning curve that the trial saw.
     """
     classes = None if data.classes is None else len(data.classes)
 
     def judge(folds: Sequence[HeldOut], trained: int, examples: int) -> list[Judgement]:
         forecast = Forecast(
-            folds, data.y, classes, trained=trained, planned=examples, calibration=calibration
-        )
+            folds, data.y, classes,
+            trained=trained, planned=examples, rate=rate, calibration=calibration,
+        )  # fmt: skip
         return [forecast.judge(k) for k in range(len(leaders))]
 
     def again(changed: Trial, examples: int) -> list[Judgement]:
-        folds = run_folds(data, leaders, changed, [0], seed=seed, device=device, own=own)
+        folds = run_folds(
+            data, leaders, changed, [0], seed=seed, device=device, curve=False, own=own
+        )
         return judge(folds, changed.examples, examples)
 
     few, many = max(1, trial.epochs // 2), 2 * trial.epochs

@@ -108,7 +108,7 @@ class TrialScore(Score):
                 [fold.choose(columns) for fold in folds],
                 [judgements[k] for k in order], planned,
                 names=[repr(candidates[k]) for k in order], seed=setting.seed,
-                device=setting.device, calibration=calibration, own=setting.own,
+                device=setting.device, calibration=calibration, rate=forecast.rate, own=setting.own,
             )  # fmt: skip
         base = forecast.baseline
         half = 1.96 * 100 * base.error

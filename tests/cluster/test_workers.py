@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 
 import cluster_jobs as jobs
@@ -140,6 +141,24 @@ def test_without_a_cluster_a_gpu_does_one_job_at_a_time_and_several_get_a_worker
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5, 7")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert connect.visible_gpus() == ["5", "7"]
+
+
+@pytest.mark.slow
+def test_a_worker_that_comes_back_late_is_not_given_up():
+    """Dask closes its keeper after a time; a command with one worker then waited for ever."""
+    dask = pytest.importorskip("dask")
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1ms"}),
+        open_workers("local:1", "cpu") as workers,
+    ):
+        assert isinstance(workers, ClusterWorkers)
+        (before,) = workers.client.run(os.getpid).values()
+        os.kill(before, signal.SIGKILL)
+        while before in workers.client.run(os.getpid, on_error="ignore").values():
+            time.sleep(0.05)
+        workers.client.wait_for_workers(1, timeout=60)
+        (after,) = workers.client.run(os.getpid).values()
+    assert after != before
 
 
 @pytest.mark.slow

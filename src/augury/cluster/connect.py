@@ -23,6 +23,8 @@ Cluster: TypeAlias = "str | Client | Workers | None"
 _SECONDS = 10
 _LOCAL = {
     "distributed.scheduler.allowed-failures": 12,  # workers that a job may lose; Dask's 3 are few
+    # Dask gives a worker up that is not back in 15 s, or that dies once more within them.
+    "distributed.deploy.lost-worker-timeout": "365 days",
     "distributed.worker.profile.enabled": False,  # it stops a job a hundred times a second
 }
 

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
+import pytest
+from PIL import Image
+from refusal import said_in_one_line as refused
 from report_rankings import make_ranking, make_row
 
 from augury.cli.rank import show
@@ -38,3 +47,62 @@ def test_at_the_ceiling_nothing_is_left_to_gain(capsys):
     out = shown(capsys, rows=rows, score="trial", baseline=Baseline(100.0, 99.9, 100.0))
     assert "Nothing is left to gain" in out
     assert "-0.00" not in out
+
+
+def write_images(folder, count=4):
+    rng = np.random.default_rng(len(folder.name))
+    for k in range(count):
+        Image.fromarray(rng.integers(0, 255, (8, 8), np.uint8)).save(folder / f"{k}.png")
+
+
+FAST = ("-a", "flips", "--score", "alignment", "--max-examples", "200")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a device that is full")
+def test_output_that_cannot_be_written_is_one_line():
+    command = [sys.executable, "-m", "augury", "augmentations"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    refused((done.returncode, "", done.stderr), "cannot write to standard output: No space left")
+
+
+def test_a_terminal_without_the_characters_of_a_name_shows_others(tmp_path):
+    for name in ("猫", "chien à poils"):
+        (tmp_path / "data" / name).mkdir(parents=True)
+        write_images(tmp_path / "data" / name)
+    command = [sys.executable, "-m", "augury", "rank", "data", *FAST, "--json", "out.json"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    classes = json.loads((tmp_path / "out.json").read_text())["dataset"]["classes"]
+    assert sorted(classes) == ["chien à poils", "猫"]
+
+
+def test_a_name_too_long_is_refused_and_the_longest_is_written(run, tmp_path):
+    refused(run("rank", "digits", *FAST, "--json", "a" * 300), "cannot write aaa", "too long")
+    longest = "a" * 250 + ".json"
+    assert run("rank", "digits", *FAST, "--json", longest)[0] == 0
+    assert [path.name for path in tmp_path.iterdir()] == [longest]
+
+
+def test_a_class_whose_name_is_no_text_is_written(run, tmp_path):
+    odd = os.fsdecode(b"\xff\xfe")
+    for name in (odd, "plain"):
+        try:
+            (tmp_path / "data" / name).mkdir(parents=True)
+        except OSError:
+            pytest.skip("this file system takes names of text only")
+        write_images(tmp_path / "data" / name)
+    code, _, err = run("rank", "data", *FAST, "--json", "out.json", "--report", "out.html")
+    assert (code, err) == (0, "")
+    assert odd in json.loads((tmp_path / "out.json").read_text())["dataset"]["classes"]
+
+
+def test_odd_tables_and_paths_are_one_line(run, tmp_path):
+    (tmp_path / "inf.csv").write_text("a,b,y\n1,NaN,u\n3,4,v\n,7,u\ninf,4,v\n" * 8)
+    refused(run("rank", "inf.csv", "--label", "y"), "column 'a'", "numeric except for")
+    (tmp_path / "semi.csv").write_text("a;b;y\n1;2;u\n3;4;v\n" * 10)
+    refused(run("rank", "semi.csv", "--label", "y"), "no column 'y'", "separate its columns")
+    refused(run("rank", ""), "got an empty string")

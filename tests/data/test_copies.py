@@ -42,3 +42,9 @@ def test_equal_rows_of_a_table_are_examples_of_their_own() -> None:
 def test_copies_of_one_example_are_refused() -> None:
     data = as_dataset(np.zeros((6, 4, 4), np.uint8), Y6)
     refused("expected different examples, but all 6 are the same", data.distinct)
+
+
+def test_copies_that_leave_one_class_are_refused() -> None:
+    x = np.arange(3 * 4 * 4, dtype=np.uint8).reshape(3, 4, 4)
+    data = as_dataset(x[[0, 1, 2, 0, 1, 2]], Y6)
+    refused("without copies every example is of one class, '0'", data.distinct)

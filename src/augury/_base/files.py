@@ -8,6 +8,9 @@ import tempfile
 from pathlib import Path
 
 from augury._base.errors import AuguryError
+from augury._base.text import cause, flat
+
+_BESIDE = ".augury-"  # and not the file's own name, which may be as long as names can be
 
 
 def check_writable(path: str | Path) -> Path:
@@ -17,7 +20,7 @@ def check_writable(path: str | Path) -> Path:
     if not folder.is_dir():
         raise AuguryError(f"cannot write {path}: the folder {folder} does not exist; make it first")
     try:
-        handle, probe = tempfile.mkstemp(dir=folder, prefix=".augury-")
+        handle, probe = tempfile.mkstemp(dir=folder, prefix=_BESIDE)
         os.close(handle)
         os.unlink(probe)
     except OSError as error:
@@ -31,10 +34,10 @@ def write(path: str | Path, content: str | bytes) -> None:
     Where the path is a link, the file that it leads to is replaced.
     """
     path = _target(path)
-    data = content.encode() if isinstance(content, str) else content
+    data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
     temporary = ""
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=_BESIDE)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
@@ -54,10 +57,14 @@ def write(path: str | Path, content: str | bytes) -> None:
 
 def _target(path: str | Path) -> Path:
     """Follow links to the file itself; raise if it is not a regular file."""
-    target = Path(os.path.realpath(path)) if os.path.islink(path) else Path(path)
-    if target.is_dir():
+    try:
+        target = Path(os.path.realpath(path)) if os.path.islink(path) else Path(path)
+        folder, other = target.is_dir(), target.exists() and not target.is_file()
+    except (OSError, ValueError) as error:  # a name too long, or with a null character
+        raise AuguryError(f"cannot write {flat(path)}: {cause(error)}") from error
+    if folder:
         raise AuguryError(f"cannot write {path}: it is a folder; give a file's name")
-    if target.exists() and not target.is_file():
+    if other:
         raise AuguryError(f"cannot write {path}: it is a device or a pipe; give a file's name")
     return target
 

@@ -47,6 +47,8 @@ def as_path(path: Any) -> Path:
     """Return a path; raise if it is not one."""
     if not isinstance(path, str | os.PathLike):
         raise AuguryError(f"expected the path of a file or directory, got {type(path).__name__}")
+    if path == "":
+        raise AuguryError("expected the path of a file or directory, got an empty string")
     return Path(path)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import io
 import signal
 import sys
 from types import FrameType
@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from augury._base.errors import AuguryError
 from augury.cli.interrupted import Interrupted
+from augury.cli.output import abandon_output
 
 
 def main() -> None:
@@ -25,6 +26,9 @@ def main() -> None:
         signal.default_int_handler(number, frame)
 
     before = signal.signal(signal.SIGINT, press)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # not where it is closed, or a test's own
+            stream.reconfigure(errors="replace")  # a terminal may lack the characters of a name
     try:
         from augury.cli.app import app  # inside, so that an interrupt of the import is caught too
 
@@ -40,7 +44,7 @@ def main() -> None:
         if isinstance(error, AuguryError):
             _stop(f"error: {error}", 2)
         if isinstance(error, BrokenPipeError):  # the reader of our output has left, as `head` does
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            abandon_output()
             sys.exit(1)
         usage = getattr(error, "format_message", None)  # a usage error, wherever typer keeps it
         if usage is None:

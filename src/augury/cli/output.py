@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from augury._base.errors import AuguryError
 from augury._base.files import check_writable, write
+from augury._base.text import cause
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -48,7 +50,18 @@ def say(text: str | Table, *, dim: bool = False) -> None:
     """Print a line or a table; text of the user's is printed as it is."""
     from rich.console import Console
 
-    Console().print(text, style="dim" if dim else None, markup=False, highlight=False)
+    try:
+        Console().print(text, style="dim" if dim else None, markup=False, highlight=False)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        abandon_output()
+        raise AuguryError(f"cannot write to standard output: {cause(error)}") from error
+
+
+def abandon_output() -> None:
+    """Let nothing more be written to standard output, which has failed."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def new_table(**columns: str) -> Table:

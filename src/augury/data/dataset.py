@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from augury._base.errors import AuguryError
+from augury._base.text import flat
 from augury.data.preparation import Preparation
 from augury.data.sampling import choose, sample_note
 
@@ -148,6 +149,11 @@ class Dataset:
         if self.classes is None:
             return found
         left, y = _renumber(found.y)  # a class may have had copies alone
+        if len(left) == 1:
+            raise AuguryError(
+                f"without copies every example is of one class, {flat(self.classes[int(left)])!r}; "
+                "two classes are needed"
+            )
         return replace(found, y=y, classes=tuple(self.classes[c] for c in left.tolist()))
 
     def _take(self, index: Tensor, note: str, available: int) -> Dataset:

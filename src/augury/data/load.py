@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from augury._base.errors import AuguryError
+from augury._base.given import as_path
 from augury._base.text import flat, listed
 from augury.data.clips import check_clip
 from augury.data.dataset import Dataset
@@ -93,6 +94,7 @@ def load(
             f"augury.load takes a name or a path, not {type(source).__name__}; "
             "for data in memory use augury.as_dataset"
         )
+    as_path(source)
     check_clip(rate, seconds)
     request = Request(
         label, sides(size), task, max_examples, seed, skip_bad, progress,

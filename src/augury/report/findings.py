@@ -119,9 +119,9 @@ def _hurt(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
         if lost:
             evidence.append(f"{row.augmentation} ({unit.signed(row.gain)}) hurts {listed(lost)}")
     if evidence:
-        number, said = len(evidence), "Helps on the whole, but hurts a class"
+        number, said = len(evidence), "Gains on the whole, but hurts a class"
         if number > 1:
-            said = f"{number} candidates help on the whole, but hurt a class"
+            said = f"{number} candidates gain on the whole, but hurt a class"
         if number > _MOST:
             evidence[_MOST:] = [f"so do {number - _MOST} more; the table by class marks them all"]
         yield Finding(

@@ -111,7 +111,8 @@ def _add_numbers(found: Features, name: str, column: pd.Series, new: bool) -> No
 def _add_words(found: Features, name: str, column: pd.Series, what: str) -> None:
     distinct = _count(column)
     numbers = _numbers(column)
-    whole = bool((np.isnan(numbers) | (numbers % 1 == 0)).all())
+    with np.errstate(invalid="ignore"):  # an infinite number has no remainder
+        whole = bool((np.isnan(numbers) | (numbers % 1 == 0)).all())
     if distinct > _MOST_CATEGORIES or (distinct and not whole):  # 0, 1, 2, 3+ may be words
         _check_stray(column, numbers, what, most=True)
     if not 0 < distinct <= _MOST_CATEGORIES:

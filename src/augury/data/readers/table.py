@@ -99,9 +99,11 @@ def find_column(columns: Iterable[str], name: str, what: str) -> str:
     """Return a column's name if there is one; raise with those that there are."""
     known = list(columns)
     if name not in known:
+        joined = len(known) == 1 and any(sign in known[0] for sign in ";|")
         raise AuguryError(
             f"{flat(what)} has no column {name!r}{did_you_mean(name, known) or ';'} "
             f"its columns are {listed(known, 12)}"
+            + ("; separate its columns by commas, or by tabs in a .tsv file" if joined else "")
         )
     return name
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from augury.forecasting import trial
 from augury.forecasting.forecast import PLANNED, SMALL, Forecast, Judgement
 from augury.forecasting.policy import effort, rounds, search, search_policy, space
 from augury.forecasting.policy.effort import Effort
+from augury.forecasting.policy.parts import pool
 from augury.forecasting.policy.rounds import Rounds
 from augury.forecasting.policy.space import Space
 from augury.forecasting.trial import HeldOut
@@ -165,13 +167,16 @@ def test_parts_and_strengths_are_tried_beside_the_whole(made, monkeypatch):
     assert parts["trial"].examples == 30
     alone = forecast([fold([0.3, 0.1, 0.16, 0.05, 0.0])] * 2, 30, RATE)
     whole = alone.judge(0).gain
+    lost = [whole - alone.judge(k).gain for k in (1, 2)]
+    added = pool(lost, [1, 1], alone.run_spread() * math.sqrt(2 / (1 + 1 / 2)))
     rows = {(row.role, row.part): row for row in found.rows}
     named = [("part", "rotation(15)"), ("part", "flips"), ("milder", ""), ("stronger", "")]
     for k, name in enumerate(named, start=1):
         row, one = rows[name], alone.judge(k)
         assert row.spec == parts["specs"][k]
-        assert row.gain == pytest.approx(found.chosen.gain - (whole - one.gain))
-        moved = found.chosen.gain - whole
+        points = added[k - 1] if row.role == "part" else whole - one.gain
+        assert row.gain == pytest.approx(found.chosen.gain - points)
+        moved = row.gain - one.gain
         assert (row.low, row.high) == pytest.approx((one.low + moved, one.high + moved))
         assert row.rounds == 1
     for part in ("rotation(15)", "flips"):

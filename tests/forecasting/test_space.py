@@ -8,6 +8,7 @@ from augury.augmentations import Mixture, identity, parse
 from augury.forecasting.policy import space
 from augury.forecasting.policy.space import (
     Space,
+    applications,
     best_of_families,
     build,
     complexity,
@@ -202,3 +203,18 @@ def test_each_family_by_itself_at_its_middle_strength(monkeypatch):
     assert specs(every.singles("image", (3, 32, 32))) == given[:6]
     middle = every.singles("image", (3, 32, 32), strengths=False)
     assert specs(middle) == ["blur(0.5,1.0)", "rotation(15)", "noise(0.05)"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "often"),
+    [
+        ("flips", 1),
+        ("invert", 0),
+        ("invert >> flips", 1),
+        ("invert >> (3*identity | flips)", 0.25),
+        ("(invert | flips) ** 3", 1.5),
+        ("chain(invert:0.5, flips:2)", 2),
+    ],
+)
+def test_how_often_a_part_is_applied(policy, often):
+    assert applications(parse(policy), parse("flips")) == pytest.approx(often)

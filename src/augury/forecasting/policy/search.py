@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
@@ -24,10 +25,12 @@ from augury.forecasting.plan import TrainingPlan
 from augury.forecasting.policy.chains import learned_chain
 from augury.forecasting.policy.effort import MOST_FOLDS, MOST_PARTS, Effort, choose_effort
 from augury.forecasting.policy.journal import RoundJournal
+from augury.forecasting.policy.parts import pool
 from augury.forecasting.policy.policy import Policy, PolicyRow
 from augury.forecasting.policy.rounds import BUILT, FINAL, LAST, SINGLES, Rounds
 from augury.forecasting.policy.space import (
     Space,
+    applications,
     best_of_families,
     build,
     complexity,
@@ -335,11 +338,16 @@ class _Search:
             folds = self.rounds.run("parts and strengths", tried, size, numbers, large=True)
             forecast = self.rounds.forecast(folds, size)
             whole, *others = (forecast.judge(k) for k in range(len(tried)))
-            for (role, part, policy), found in zip(varied, others, strict=True):
-                moved = gain - whole.gain  # this round had other examples than those before
+            lost = [whole.gain - found.gain for found in others]
+            often = [applications(chosen, part) for part in parts]
+            # two gains differ by the noise of two trainings, and of none without augmentation
+            error = forecast.run_spread() * math.sqrt(2 / (1 + 1 / len(folds[0].replicas)))
+            lost[: len(parts)] = pool(lost[: len(parts)], often, error)
+            for (role, part, policy), found, points in zip(varied, others, lost, strict=True):
+                moved = gain - points - found.gain  # it had other examples than rounds before
                 ends = {"low": found.low + moved, "high": found.high + moved}
                 row = _row(policy, role, found, 1)
-                rows.append(replace(row, part=part, gain=found.gain + moved, **ends))
+                rows.append(replace(row, part=part, gain=gain - points, **ends))
         half = max(1, self.rounds.plan.epochs // 2)
         title = "half of the epochs"
         folds = self.rounds.run(title, [chosen], size, numbers, large=True, epochs=half)

@@ -235,25 +235,29 @@ def families_of(augmentation: Augmentation) -> set[str]:
 
 def complexity(augmentation: Augmentation) -> float:
     """Return the expected number of operations, and a tenth for each part that must be known."""
-    return _operations(augmentation) + 0.1 * len(parts_of(augmentation))
+    operations = _expected(augmentation, lambda part: getattr(part, "operations", 1))
+    return operations + 0.1 * len(parts_of(augmentation))
 
 
-def _operations(augmentation: Augmentation) -> float:
+def applications(augmentation: Augmentation, part: Augmentation) -> float:
+    """Return how often a part is applied to an example, on average."""
+    return _expected(augmentation, lambda own: own == part)
+
+
+def _expected(augmentation: Augmentation, count: Callable[[Augmentation], float]) -> float:
+    """Return the mean of a count over what is drawn, from the counts of its parts."""
     if isinstance(augmentation, identity):
         return 0.0
     if isinstance(augmentation, Power):
-        return augmentation.times * _operations(augmentation.base)
+        return augmentation.times * _expected(augmentation.base, count)
     if isinstance(augmentation, Then):
-        return sum(map(_operations, augmentation.parts))
-    if isinstance(augmentation, Chain):
-        shares = [rate * _operations(part) for rate, part in
-                  zip(augmentation.rates, augmentation.parts, strict=True)]  # fmt: skip
-        return sum(shares)
-    if isinstance(augmentation, Mixture):
-        shares = augmentation.probabilities.tolist()
+        return sum(_expected(part, count) for part in augmentation.parts)
+    if isinstance(augmentation, Chain | Mixture):
+        chain = isinstance(augmentation, Chain)
+        shares = augmentation.rates if chain else augmentation.probabilities.tolist()
         each = zip(shares, augmentation.parts, strict=True)
-        return sum(share * _operations(part) for share, part in each)
-    return float(getattr(augmentation, "operations", 1))
+        return sum(share * _expected(part, count) for share, part in each)
+    return float(count(augmentation))
 
 
 def _half(part: Augmentation) -> Augmentation:

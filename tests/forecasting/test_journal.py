@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 import torch
 
+import augury
 from augury._base.errors import AuguryError
+from augury.augmentations import parse
+from augury.forecasting.policy import search
 from augury.forecasting.policy.journal import RoundJournal
+from augury.forecasting.policy.space import Space
 from augury.forecasting.trial import HeldOut
 
 
@@ -66,3 +70,22 @@ def test_nothing_is_executed_when_it_is_read(tmp_path):
     np.savez(path, about=np.array([object()], dtype=object))
     with pytest.raises(AuguryError, match="is not the journal of a search"):
         RoundJournal.open(path, {})
+
+
+def test_searches_that_share_a_journal_agree_in_all_of_this():
+    x = np.random.default_rng(0).integers(0, 255, (200, 8, 8), np.uint8)
+    data, few = (augury.as_dataset(x[:n], np.arange(n) % 10) for n in (200, 40))
+    plan, chosen = augury.TrainingPlan(epochs=3), Space.of(["flips"], ["hue", "blur"])
+    cpu = torch.device("cpu")
+    key = search._key(data, plan, chosen, [parse("invert")], 3, cpu, 9.0)
+    assert key.pop("plan")["epochs"] == 3
+    assert key == {
+        "data": [200, 1, 8, 8, 900, int(x[::3].sum())],
+        "always": ["flips"],
+        "never": ["blur", "hue"],
+        "rivals": ["invert"],
+        "seed": 3,
+        "budget": 9.0,
+        "device": "cpu",
+    }
+    assert search._key(few, plan, chosen, [], 3, cpu, None)["data"][-1] == int(x[:40].sum())

@@ -327,24 +327,6 @@ def test_a_journal_knows_the_rounds(made, tmp_path):
     assert again.rows == found.rows
 
 
-def test_a_journal_must_agree_in_all_of_this():
-    plan = augury.TrainingPlan(epochs=3)
-    chosen = Space.of(["flips"], ["hue", "blur"])
-    key = search._key(images(), plan, chosen, [parse("invert")], 3, CPU, 9.0)
-    assert key.pop("plan")["epochs"] == 3
-    assert key == {
-        "data": [200, 1, 8, 8, 900, int(images().x[::3].double().sum())],
-        "always": ["flips"],
-        "never": ["blur", "hue"],
-        "rivals": ["invert"],
-        "seed": 3,
-        "budget": 9.0,
-        "device": "cpu",
-    }
-    few = search._key(images(40), plan, chosen, [], 3, CPU, None)
-    assert few["data"][-1] == int(images(40).x.double().sum())
-
-
 def searching(**given):
     space = Space.of(given.get("always", []), given.get("never", []))
     made = Rounds(images(), augury.TrainingPlan(), CPU, 3, WORK)

@@ -11,7 +11,7 @@ from torch import Tensor
 from augury.features.orbit import Orbit
 
 
-class Block(NamedTuple):
+class OrbitBlock(NamedTuple):
     """Some examples: their orbit, their targets, and rows p of a penalty Σ‖pᵀw‖², if any."""
 
     orbit: Orbit
@@ -71,7 +71,7 @@ class Batches:
         self.make, self.y, self.size = make, y, size
         self.passes = 0
         self._progress = progress
-        self._kept: dict[int, Block] = {}
+        self._kept: dict[int, OrbitBlock] = {}
         first = self._make(0, 1)
         features = first.orbit.features
         self.n, self.d = len(features), features.shape[2:].numel()
@@ -84,7 +84,7 @@ class Batches:
         """Return the number of examples."""
         return len(self.y)
 
-    def __iter__(self) -> Iterator[Block]:
+    def __iter__(self) -> Iterator[OrbitBlock]:
         for start in range(0, len(self), self.size):
             stop = min(start + self.size, len(self))
             block = self._kept.get(start)
@@ -98,11 +98,11 @@ class Batches:
                 self._progress(stop, len(self))
         self.passes += 1
 
-    def _make(self, start: int, stop: int) -> Block:
+    def _make(self, start: int, stop: int) -> OrbitBlock:
         orbit, penalty = self.make(torch.arange(start, stop))
-        return Block(orbit, self.y[start:stop], penalty)
+        return OrbitBlock(orbit, self.y[start:stop], penalty)
 
 
-def _bytes(block: Block) -> int:
+def _bytes(block: OrbitBlock) -> int:
     held = (block.orbit.features, block.orbit.origin, block.penalty)
     return sum(part.nbytes for part in held if part is not None)

@@ -71,7 +71,7 @@ def invariance(shards: Any, where: Any, journal: Path | None) -> Any:
     torch.manual_seed(0)
     network = torch.nn.Sequential(torch.nn.Conv2d(3, 16, 3), torch.nn.ReLU(), torch.nn.Flatten())
     profile = augury.measure_invariance(
-        network.eval(), shards.draw(len(shards) // 2, 0), CANDIDATES[:4], n_views=8, cluster=where,
+        network.eval(), shards.draw(len(shards) // 8, 0), CANDIDATES[:4], n_views=8, cluster=where,
         journal=journal,
     )  # fmt: skip
     return [*map(repr, profile.rows)]

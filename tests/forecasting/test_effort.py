@@ -74,12 +74,12 @@ def test_the_planned_network_is_tried_from_level_eight():
     assert make_trial(TrainingPlan(), images(40, 40), 8).side == 32
 
 
-def test_larger_images_take_three_times_as_much():
+def test_of_larger_images_fewer_are_tried_as_often():
     trial, rung = make_trial(TrainingPlan(), images(6000, 41), 9), LEVELS[9]
-    work = rung.examples * rung.folds // 3
-    assert trial.side == 64
-    assert trial.examples == min(rung.examples, work)
-    assert trial.folds == max(1, round(work / trial.examples))
+    assert (trial.side, trial.folds) == (64, rung.folds)
+    assert trial.examples == round(rung.examples / 1.5)
+    few = make_trial(TrainingPlan(), images(1029, 41), 9)
+    assert (few.examples, few.folds) == (686, 4)  # 2 · 1,333 / 686
 
 
 @pytest.mark.parametrize("level", [-1, 11])

@@ -80,7 +80,9 @@ _MOST_SHARE = 2 / 3  # of the data that a fold may train on
 _LEAST_SHARE = 0.1  # of the plan: a small network on less is too unlike, and one fold is better
 _HELD, _LEAST_HELD, _MOST_HELD = 6, 1000, 2500  # held-out examples: times those trained on
 _SMALL = 40  # pixels: larger images are tried at 64 pixels where the planned network is
-_LARGER = 3  # times the work of an image of 32 pixels
+_LARGER = (
+    1.5  # images of 64 pixels take three times as long: so many times fewer examples are tried
+)
 
 
 def make_trial(plan: TrainingPlan, data: Dataset, level: int, own: bool = False) -> Trial:
@@ -98,13 +100,14 @@ def make_trial(plan: TrainingPlan, data: Dataset, level: int, own: bool = False)
     planned = rung.planned and data.kind == "image" and plan.network in ARCHITECTURES
     sides = (plan.side or 0, *data.shape[1:])
     large = planned and not own and max(sides) > _SMALL
-    work = rung.examples * rung.folds // (_LARGER if large else 1)
-    examples = max(2, min(rung.examples, work, int(len(data) * _MOST_SHARE)))
+    most = round(rung.examples / _LARGER) if large else rung.examples
+    work = most * rung.folds
+    examples = max(2, min(most, int(len(data) * _MOST_SHARE)))
     if not rung.planned and not own:
         like = int((plan.examples or data.total) * _LEAST_SHARE)
         examples = max(examples, min(work, like, int(len(data) * _MOST_SHARE)))
     folds = rung.folds
-    if large or examples != rung.examples:  # what is not done in examples, folds make up
+    if examples != most:  # what is not done in examples, folds make up
         folds = min(4, max(1, round(work / examples)))
     return Trial(
         epochs=max(1, round(plan.epochs * rung.share)),

@@ -124,7 +124,7 @@ def compile_all() -> None:
                 short, short, number, 9, 9, 9, 9, 9, 9, ROWS=_SUMMED, IN=_WEIGHED, **s
             ),
         ]
-    for pool in (1, 2):
+    for pool in (1, 2, 4):
         sizes = {"ROWS": _WINDOWS, "OUT": _CHANNELS, "POOL": pool, "grid": (1,)}
         jobs.append(
             lambda s=sizes: kernels.activate.warmup(

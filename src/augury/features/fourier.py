@@ -215,12 +215,12 @@ def waves(
             if copies:
                 angles = [copies[k].copy_(angle) for k, angle in enumerate(angles)]
             torch.cos(angles[0], out=cos)
-            beat = [apart.cos_().mul_(unit * weight) for apart in angles[1:]]
+            beat = [apart.cos_() for apart in angles[1:]]
             for wave, sums in ((cos, total[:, :half]), (angles[0].sin_(), total[:, half:])):
                 if beat and j:
-                    sums.addcmul_(wave, beat[0])
+                    sums.addcmul_(wave, beat[0], value=unit * weight)
                 elif beat:
-                    torch.mul(wave, beat[0], out=sums)
+                    torch.mul(wave.mul_(unit * weight), beat[0], out=sums)
                 elif j:
                     sums.add_(wave, alpha=unit * weight)
                 else:

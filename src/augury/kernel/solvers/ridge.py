@@ -24,7 +24,6 @@ _STEPS, _TYPICAL = 80, 30
 _SETTLED = 0.7  # of log λ, between two looks
 _CHOSEN = 0.3  # of log λ, while the space grew by half: where a look is cheap beside what follows
 _FACTORISED = 16_384  # features, up to which a GPU factorises sooner than it multiplies
-_CACHE = 2**22  # bytes
 
 Ridges = float | Literal["gcv"]
 
@@ -294,21 +293,15 @@ def _by_gram(gram: Tensor) -> Callable[[Tensor], Tensor]:
 
 
 def _by_features(batches: Batches) -> Callable[[Tensor], Tensor]:
-    # Rows are read twice, and the second time from the cache if they are few.
-    cached = _CACHE // (batches.d * batches.dtype.itemsize)
-    step = len(batches) * batches.n if batches.device.type == "cuda" else max(64, cached)
-
     def product(v: Tensor) -> Tensor:
         v = v.contiguous()  # a factorisation gives it by columns, which takes a fifth longer
         out = torch.zeros_like(v)
         for block in batches:
             for rows, weights in block.rows():
-                for start in range(0, len(rows), step):
-                    part = rows[start : start + step]
-                    along = part @ v
-                    if weights is not None:
-                        along *= weights[start : start + step].to(along)
-                    out.addmm_(part.mT, along)
+                along = rows @ v
+                if weights is not None:
+                    along *= weights.to(along)
+                out.addmm_(rows.mT, along)
         return out / len(batches)
 
     return product

@@ -14,18 +14,18 @@ from _result import RESULTS
 
 HEAD = """# Checks
 
-Beside [how often such advice was right](prediction.md), these are checks of the tool itself. The
-page is made by `python benchmarks/pages.py` from the results in `benchmarks/results/`.
+[Whether forecasts come true](prediction.md) is on another page; these are checks of the tool
+itself. The page is made by `python benchmarks/pages.py` from the results in `benchmarks/results/`.
 """
 
 NO_EFFECT = """
 ## Where there is nothing to find
 
-Candidates that change nothing that matters, and examples from which nothing can be learnt, {runs}
-rankings of each with another seed (`benchmarks/no_effect.py`): the share of candidates that were
-said to help or to hurt, and in brackets the share that were said *probably* to. At most
-{most:.0f} % may be said to. A closed form gives no verdicts where its baseline is not better than
-chance; copies of images and series are left out before anything is judged.
+Here no candidate has an effect: it changes nothing that matters, or nothing can be learnt from the
+examples. Each case was ranked {runs} times with different seeds (`benchmarks/no_effect.py`). The
+table has the share of candidates with the verdict *helps* or *hurts*, which should be at most
+{most:.0f} %, and in brackets the share with *probably*. A closed form gives no verdicts if its
+baseline is no better than chance; copies of images and series are removed before judging.
 
 {table}
 """

@@ -289,7 +289,8 @@ def choices(results: list[Found]) -> list[str]:
     for found in results:
         spec = found["policy"].replace("|", "\\|")
         where = f"{found['source']} | {found['network']}"
-        lines.append(f"| {where} | `{spec}` | {found['search_seconds']:.0f} s |")
+        shared = ", GPU shared" if found.get("shared") else ""
+        lines.append(f"| {where} | `{spec}` | {found['search_seconds']:.0f} s{shared} |")
     return lines
 
 
@@ -362,7 +363,7 @@ def page() -> str:
             longer += [said, "\n".join(longer_table(those, stage))]
     filled["longer_words"] = "\n\n".join(longer or [_NOT_LONGER])
     older = [found["source"] for found in results if "note" in found]
-    filled["older"] = _wrapped(_OLDER.format(", ".join(older)) if older else "")
+    filled["older"] = _wrapped(_OLDER.format(", ".join(older))) + "\n\n" if older else ""
     kills = json.loads((RESULTS.parent / "policy_kills.json").read_text())
     clock = json.loads((RESULTS.parent / "policy_time.json").read_text())
     filled |= {name: clock[name]["seconds"] for name in ("gpu", "cpu")}

@@ -36,6 +36,9 @@ def pair():
 def broken():
     raise KeyError("width")
 
+def leaves():
+    raise SystemExit(3)
+
 def wide():
     return nn.Sequential(nn.Flatten(), nn.Linear(100, 3))
 
@@ -119,6 +122,7 @@ def test_networks_of_the_users_that_fail_are_one_line(run, tmp_path):
     place = NETWORK[: NETWORK.index("raise")].count("\n") + 1
     words = f"networks_here:broken failed: KeyError: 'width' (networks_here.py:{place})"
     refused(run("networks_here:broken", *base), words)
+    refused(run("networks_here:leaves", *base), "networks_here:leaves failed: SystemExit: 3")
     (tmp_path / "half_here.py").write_text("def make(:")
     refused(run("half_here:make", *base), "cannot load half_here:make: SyntaxError", ".py:1)")
     wide = "networks_here:wide cannot take a batch of shape (2, 1, 8, 8)"

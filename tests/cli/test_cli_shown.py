@@ -106,3 +106,9 @@ def test_odd_tables_and_paths_are_one_line(run, tmp_path):
     (tmp_path / "semi.csv").write_text("a;b;y\n1;2;u\n3;4;v\n" * 10)
     refused(run("rank", "semi.csv", "--label", "y"), "no column 'y'", "separate its columns")
     refused(run("rank", ""), "got an empty string")
+
+
+def test_two_results_are_not_written_to_one_file(run, tmp_path):
+    said = run("rank", "digits", *FAST, "--json", "a.html", "--report", "./a.html")
+    refused(said, "--json and --report are both a.html")
+    assert not list(tmp_path.iterdir())

@@ -251,3 +251,16 @@ def test_some_columns_are_chosen():
     assert some.losses.tolist() == [[0.0, 2.0], [3.0, 5.0]]
     assert some.right.tolist() == [[0.0, -2.0], [-3.0, -5.0]]
     assert some.replicas is whole.replicas
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_a_network_that_has_diverged_knows_nothing(bad):
+    y = torch.arange(8) % 2
+    good = torch.nn.functional.one_hot(y, 2).float()
+    out = torch.stack([good, torch.full_like(good, bad)], 1)
+    losses, right = module._judge(out, y, True)
+    assert losses[:, 1].tolist() == pytest.approx([math.log(2)] * 8)
+    assert float(right[:, 1].mean()) == 0.5
+    real = torch.tensor([[1.0, bad], [-1.0, bad]])
+    losses, _ = module._judge(real, torch.tensor([1.0, -1.0]), False)
+    assert losses.tolist() == [[0.0, 1.0], [0.0, 1.0]]

@@ -139,7 +139,7 @@ def load_object(path: str) -> Any:
     return found
 
 
-def blame(error: Exception) -> str:
+def blame(error: BaseException) -> str:
     """Return what a user's code raised on one line, with the place: ``ValueError: no (mine.py:5)``.
 
     The place is the innermost one outside of installed libraries.

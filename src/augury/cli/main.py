@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import signal
 import sys
@@ -28,7 +29,8 @@ def main() -> None:
     before = signal.signal(signal.SIGINT, press)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # not where it is closed, or a test's own
-            stream.reconfigure(errors="replace")  # a terminal may lack the characters of a name
+            with contextlib.suppress(OSError):  # of what was to be flushed before
+                stream.reconfigure(errors="replace")  # a terminal may lack a name's characters
     try:
         from augury.cli.app import app  # inside, so that an interrupt of the import is caught too
 

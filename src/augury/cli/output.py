@@ -23,6 +23,8 @@ def check_outputs(json: Path | None, report: Path | None) -> None:
     for path in (json, report):
         if path is not None:
             check_writable(path)
+    if json is not None and report is not None and json.absolute() == report.absolute():
+        raise AuguryError(f"--json and --report are both {json}; give each a file of its own")
     if report is not None and report.suffix.lower() not in (".html", ".htm", ".md"):
         raise AuguryError(f"a report ends in .html or .md, not as {report.name!r}")
 

@@ -229,8 +229,10 @@ def _judge(out: Tensor, y: Tensor, classes: bool) -> tuple[Tensor, Tensor]:
 
     Log-losses are taken after one temperature for each member has been fitted, so that it is not
     confidence that is judged but what is known. Members without an error would get none at all, and
-    could not be told apart: see `_without_error`.
+    could not be told apart: see `_without_error`. A member that has diverged knows nothing: what is
+    not a finite number counts as 0, which is chance, or the mean of a real target.
     """
+    out = out.nan_to_num(0.0, 0.0, 0.0)
     if y.dim() == 2:
         every = y.unsqueeze(1).expand(-1, out.shape[1], -1)
         return member_loss(out, every, classes), average_precision(out, every)

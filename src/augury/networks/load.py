@@ -77,7 +77,7 @@ def _called(spec: str) -> nn.Module:
     if callable(network) and not isinstance(network, nn.Module):
         try:
             network = network()
-        except Exception as error:  # whatever a user's function may raise
+        except (Exception, SystemExit) as error:  # whatever a user's function may raise
             raise AuguryError(f"{spec} failed: {blame(error)}") from error
     if not isinstance(network, nn.Module):
         raise AuguryError(

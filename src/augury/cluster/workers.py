@@ -7,11 +7,12 @@ depend on the number of workers, nor on whether there is a cluster.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import operator
 import pickle
 import sys
+import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -42,6 +43,7 @@ _GONE = (
     "is not done again"
 )
 _LOOK = 2.0  # seconds between looks whether a cluster is still there
+_MOMENT = 0.005  # seconds: about as long as Dask collects messages before it sends them
 _AHEAD = 3  # jobs for each worker that are begun before the next result in order is there
 
 
@@ -114,10 +116,15 @@ class Workers:
                     self.check_alive()
                     finished = [future for future in running if future in ended]  # in order
                     ended.clear()
+                    fresh: dict[str, Tensors] = {}
                     while finished:
                         done = running.pop(finished[0])
-                        ready[done] = self._result(finished.pop(0), done)
-                        journal.write(done, ready[done])  # a cluster has forgotten the job by now
+                        fresh[done] = self._result(finished.pop(0), done)
+                    if journal.path is not None:
+                        self._forget()
+                    for done in list(fresh):
+                        journal.write(done, fresh[done])
+                        ready[done] = fresh.pop(done)
                         tick(done)
                 yield ready.pop(name)
         finally:
@@ -134,6 +141,9 @@ class Workers:
 
     def _result(self, future: Future[Tensors], job: str) -> Tensors:
         return future.result()
+
+    def _forget(self) -> None:
+        """Return once no job whose result was taken can be done again."""
 
     def check_alive(self) -> None:
         """Raise if nobody is there to finish a job."""
@@ -159,6 +169,8 @@ class ClusterWorkers(Workers):
         threads = client.nthreads().values()
         super().__init__(max(1, sum(threads)))
         self.dashboard = client.dashboard_link
+        self._keys: dict[Future[Tensors], str] = {}
+        self._taken: list[str] = []
 
     def _begin(self, work: Work, shared: Any, slots: int) -> tuple[Submit, Callable[[], None]]:
         import dask.config
@@ -178,17 +190,44 @@ class ClusterWorkers(Workers):
         pool = self.client.get_executor(pure=False)
 
         def submit(job: Any) -> Future[Tensors]:
-            return pool.submit(_run, held, digest, dumps((self.version, work, job)))
+            key = f"augury-job-{uuid.uuid4().hex}"
+            future = pool.submit(_run, held, digest, dumps((self.version, work, job)), key=key)
+            self._keys[future] = key
+            return future
 
-        return submit, functools.partial(pool.shutdown, wait=False)
+        def close() -> None:
+            self._keys.clear()
+            self._taken.clear()
+            pool.shutdown(wait=False)
+
+        return submit, close
 
     def check_alive(self) -> None:
         if self.client.status != "running":  # its futures may never be told
             raise AuguryError(_GONE)
 
+    def _forget(self) -> None:
+        """Wait until the scheduler knows that results were taken.
+
+        It is told within some milliseconds, and would else do a job again whose worker is lost
+        meanwhile.
+        """
+        taken, self._taken = self._taken, []
+        ends = time.monotonic() + _LOOK
+        while taken and time.monotonic() < ends:
+            ask = self.client.scheduler.get_task_status
+            try:
+                found: Any = self.client.sync(ask, keys=taken, callback_timeout=_LOOK)
+            except (OSError, TimeoutError):  # a scheduler that is gone does nothing again
+                return
+            taken = [key for key, state in found.items() if state is not None]
+            if taken:
+                time.sleep(_MOMENT)
+
     def _result(self, future: Future[Tensors], job: str) -> Tensors:
         from distributed import KilledWorker
 
+        self._taken.append(self._keys.pop(future))
         try:
             return future.result()
         except CancelledError:

@@ -44,6 +44,19 @@ allowed. {kept} of {runs} runs kept their budget within 20 % and two seconds; th
 {table}
 """
 
+FUZZ = """
+## Damaged input
+
+Data files of every format, specs of augmentations and model files, changed at random
+(`python -m tests.fuzz`, seed {seed}): each is read, or refused in one line. A case fails if it
+raises anything but an `AuguryError`, takes over {seconds_each} s of CPU time or {gib_each} GiB,
+starts a program, opens a socket or writes a file. The tests run 300 of each, with another seed.
+
+| changed | cases | read | refused | failed | most memory |
+| --- | --: | --: | --: | --: | --: |
+{table}
+"""
+
 MUTATION = """
 ## Would a test notice?
 
@@ -83,6 +96,8 @@ def page(folder: Path = RESULTS) -> str:
                 table="\n".join(budgets.table(found)),
             )
         )
+    if found := _read(folder / "fuzz.json"):
+        parts.append(FUZZ.format(**found, table="\n".join(map(fuzz_row, found["targets"]))))
     results = {
         path.stem.removeprefix("mutation_"): json.loads(path.read_text(encoding="utf-8"))
         for path in sorted(folder.glob("mutation_*.json"))
@@ -97,6 +112,12 @@ def page(folder: Path = RESULTS) -> str:
         if table := "\n".join(survivors_table(package, found["modules"])):
             parts.append(SURVIVORS.format(package=package, table=table))
     return "".join(parts)
+
+
+def fuzz_row(found: dict[str, Any]) -> str:
+    """Return what came of the cases of one target, as a row."""
+    counts = (f"{found[key]:,}" for key in ("count", "read", "refused", "failed"))
+    return f"| {found['what']} | {' | '.join(counts)} | {found['peak_mib']} MiB |"
 
 
 def _refused(runs: list[dict[str, Any]]) -> str:

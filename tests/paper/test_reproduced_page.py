@@ -36,10 +36,13 @@ def test_the_page_of_checks_shows_every_result_that_there_is(pages, tmp_path):
            "probably": 0.4}  # fmt: skip
     survivor = {"line": 7, "before": "a | b", "after": "a & b", "reason": "both are equal"}
     modules = {"src/augury/forecasting/rank.py": {"survived": [survivor]}}
+    fuzzed = {"what": "specs", "count": 5000, "read": 900, "refused": 4099, "failed": 1,
+              "peak_mib": 3}  # fmt: skip
     runs = [run | {"budget": budget} for budget in (10, None)]
     for name, found in (
         ("no_effect", {"most": 0.05, "shares": shares}),
         ("budgets", {"runs": runs}),
+        ("fuzz", {"seed": 3, "seconds_each": 20, "gib_each": 2, "targets": [fuzzed]}),
         ("mutation_forecasting", {"mutants": 200, "killed": 180, "modules": modules}),
     ):
         (tmp_path / f"{name}.json").write_text(json.dumps(found), encoding="utf-8")
@@ -50,6 +53,7 @@ def test_the_page_of_checks_shows_every_result_that_there_is(pages, tmp_path):
     assert "| mnist | none |  | 3 | 0.50 |  | 95 % | 20 % (1) | 40 % |" in page
     assert "| rank.py:7 | `a \\| b` | `a & b` | both are equal |" in page
     assert "| forecasting | 200 | 180 (90 %) |" in page
+    assert "| specs | 5,000 | 900 | 4,099 | 1 | 3 MiB |" in page
     assert pages.budgets.draw({"runs": runs}).axes
 
 

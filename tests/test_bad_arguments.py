@@ -90,7 +90,7 @@ NUMBERS = ("x", 1.5, float("nan"), [1.5], object(), b"a", True)
 @pytest.mark.parametrize(
     ("call", "options"),
     [
-        ("rank", ("seed", "effort", "n_views", "max_examples", "epochs")),
+        ("rank", ("seed", "effort", "n_views", "max_examples", "epochs", "batch_size", "plan")),
         ("search_policy", ("seed", "max_examples", "epochs")),
         ("plan_averaging", ("n_views", "max_layers", "repeats", "seed", "groups")),
         ("measure_invariance", ("n_views", "seed", "batch_size")),
@@ -130,3 +130,13 @@ def test_names_of_layers(bad):
         "layers must be strings", augury.measure_invariance, network().eval(), batch, "flips",
         layers=bad,
     )  # fmt: skip
+
+
+def test_masked_and_absent_values_and_what_is_no_json():
+    x, y = np.random.default_rng(0).random((20, 8, 8)), [0, 1] * 10
+    refused("some are masked", augury.as_dataset, np.ma.masked_greater(x, 0.9), y)
+    assert len(augury.as_dataset(np.ma.masked_greater(x, 2), y)) == 20  # nothing is masked
+    refused("the meta device", augury.as_dataset, torch.empty(20, 8, 8, device="meta"), y)
+    refused("got text that is not JSON", augury.Ranking.from_json, 3)
+    given = {"score": "alignment", "journal": 3}
+    refused("expected the path", augury.rank, x, y, ["flips"], **given)

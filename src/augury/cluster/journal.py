@@ -12,6 +12,7 @@ from torch import Tensor
 
 from augury._base.errors import AuguryError
 from augury._base.files import write
+from augury._base.given import as_path
 
 _ABOUT = "journal.json"
 
@@ -39,7 +40,7 @@ class Journal:
         """
         if path is None:
             return cls()
-        path, kept = Path(path), None
+        path, kept = as_path(path), None
         key = json.loads(json.dumps(dict(key)))
         try:
             if (path / _ABOUT).is_file():

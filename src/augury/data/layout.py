@@ -19,12 +19,16 @@ _LEAST_SIDE = 6
 def to_array(x: Any, what: str = "examples") -> np.ndarray:
     """Return anything array-like as a NumPy array, without a copy where possible."""
     if isinstance(x, Tensor):
+        if x.is_meta:
+            raise AuguryError(f"{what} must have values, but this tensor is on the meta device")
         x = x.detach().cpu()
         if x.layout != torch.strided:
             x = x.to_dense()
         if x.is_floating_point() and x.element_size() < 4:  # NumPy lacks most of these types
             x = x.float()
         return x.numpy()
+    if np.ma.is_masked(x):
+        raise AuguryError(f"{what} must be known, but some are masked; fill or drop these")
     try:
         return np.asarray(x)
     except (ValueError, TypeError, OverflowError) as error:

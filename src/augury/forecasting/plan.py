@@ -44,6 +44,15 @@ class TrainingPlan:
     pretrained: bool = False
     tune: str = "all"
 
+    @classmethod
+    def of(cls, plan: TrainingPlan | None, epochs: int | None) -> TrainingPlan:
+        """Return the plan that was given, or one of so many epochs; raise if both were."""
+        if plan is not None and not isinstance(plan, TrainingPlan):
+            raise AuguryError(f"plan must be a TrainingPlan, got {plan!r}")
+        if plan is not None and epochs is not None:
+            raise AuguryError("give either epochs or a plan, which holds them; got both")
+        return plan or (cls() if epochs is None else cls(epochs=epochs))
+
     def __post_init__(self) -> None:
         for name, least in (("epochs", 1), ("examples", 2), ("side", 4)):
             value = getattr(self, name)

@@ -184,11 +184,10 @@ def rank(
     started = time.perf_counter() if started is None else started
     check_budget(budget)
     seed, n_views = as_whole("seed", seed), as_whole("n_views", n_views, 1)
+    batch_size = batch_size if batch_size is None else as_whole("batch_size", batch_size, 1)
     effort = effort if effort is None else as_whole("effort", effort, 0)
     max_examples = max_examples if max_examples is None else as_whole("max_examples", max_examples)
-    if plan is not None and epochs is not None:
-        raise AuguryError("give either epochs or a plan, which holds them; got both")
-    given = plan or (TrainingPlan() if epochs is None else TrainingPlan(epochs=epochs))
+    given = TrainingPlan.of(plan, epochs)
     given, module = planned_network(given, network, pretrained, tune)
     read: Any = {
         "label": label, "kind": kind, "task": task, "name": name, "groups": groups, "group": group,

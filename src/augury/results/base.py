@@ -47,7 +47,7 @@ class Result(ABC):
         """
         try:
             data = json.loads(text)
-        except (ValueError, RecursionError):  # also text that is not UTF-8
+        except (TypeError, ValueError, RecursionError):  # also what is not text, or not UTF-8
             raise AuguryError(
                 f"expected the JSON of augury's {cls.name}, got text that is not JSON"
             ) from None

@@ -121,9 +121,7 @@ def search_policy(
         The command that repeats this, for the report.
     """
     started = time.perf_counter() if started is None else started
-    if plan is not None and epochs is not None:
-        raise AuguryError("give either epochs or a plan, which holds them; got both")
-    given = plan or (TrainingPlan() if epochs is None else TrainingPlan(epochs=epochs))
+    given = TrainingPlan.of(plan, epochs)
     given, module = planned_network(given, network, pretrained, tune)
     if module is None and given.network not in _NETWORKS:
         raise AuguryError(

@@ -23,7 +23,7 @@ from augury.data.sampling import choose, sample_note
 if TYPE_CHECKING:
     from augury.data.readers.parts import Part
 
-_BLOCK = 1 << 23  # bytes of examples that are read at once: each core of a CPU holds its own
+_BLOCK = 1 << 22  # bytes of examples that are read at once: each core of a CPU holds its own
 _BLOCK_GPU = 1 << 25  # the same where one job at a time is done
 _ROWS = 65_536  # examples of a file that are one shard; longer files are several
 SAMPLE = 20_000

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn import model_selection
 from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import cross_val_predict
 
 from augury.data import as_dataset
@@ -97,4 +98,10 @@ def test_classes_count_alike_where_they_are_very_unequal():
     y = (np.arange(300) % 10 == 0).astype(int)
     data = as_dataset(rng.normal(size=(300, 3)), y)
     assert linear_score(data, 0) > 0.85
-    assert 0.3 < linear_score(data, 0, balanced=True) < 0.7
+    order = np.random.default_rng(0).permutation(300)
+    inputs, target = data.x.numpy()[order], data.y.numpy()[order]
+    model = LogisticRegression(max_iter=500, class_weight="balanced")
+    found = cross_val_predict(model, inputs, target, cv=3)
+    by_hand = balanced_accuracy_score(target, found)
+    assert linear_score(data, 0, balanced=True) == pytest.approx(by_hand)
+    assert abs(by_hand - 0.5) > 0.02  # or the share that is wrong would do as well

@@ -52,3 +52,12 @@ def test_the_longer_side_of_an_image_is_meant():
     plan = TrainingPlan()
     assert plan.describe(plan, 9, (3, 48, 32))["side"] == 48
     assert plan.describe(plan, 9, (3, 32, 48))["side"] == 48
+
+
+def test_a_plan_or_epochs():
+    plan = TrainingPlan(epochs=3)
+    assert TrainingPlan.of(plan, None) is plan
+    assert TrainingPlan.of(None, None) == TrainingPlan()
+    assert TrainingPlan.of(None, 7) == TrainingPlan(epochs=7)
+    refused("either epochs or a plan", TrainingPlan.of, plan, 7)
+    refused("plan must be a TrainingPlan, got 3", TrainingPlan.of, 3, None)

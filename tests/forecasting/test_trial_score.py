@@ -18,6 +18,7 @@ from augury.forecasting.plan import TrainingPlan
 from augury.forecasting.scores import Setting
 from augury.forecasting.scores import trial as module
 from augury.forecasting.scores.trial import TrialScore
+from augury.forecasting.training.own import OwnNetwork
 from augury.forecasting.trial import HeldOut
 
 CPU = torch.device("cpu")
@@ -314,3 +315,16 @@ def test_few_examples_of_a_class_that_counts_alike_leave_doubt(monkeypatch):
 def test_one_epoch_is_one(monkeypatch):
     score = judge(monkeypatch, images(), plan=TrainingPlan(epochs=1))[1]
     assert "trained for 1 epoch on" in score.describe()
+
+
+def test_real_targets_of_images_were_not_measured(monkeypatch):
+    x = np.random.default_rng(0).integers(0, 255, (60, 8, 8), np.uint8)
+    score = TrialScore(Setting(as_dataset(x, np.arange(60) / 7), None, 8, 0, CPU))
+    assert "other data" in score.trust()
+
+
+def test_a_network_of_ones_own_on_series_is_other_data():
+    x = np.random.default_rng(0).normal(size=(60, 1, 30))
+    data = as_dataset(x, np.arange(60) % 2, kind="series")
+    own = OwnNetwork(torch.nn.Flatten(), False, "all")
+    assert "other data" in TrialScore(Setting(data, None, 8, 0, CPU, own=own)).trust()

@@ -15,7 +15,7 @@ from PIL import Image
 from refusal import said_in_one_line as refused
 from report_rankings import make_ranking, make_row
 
-from augury.cli.rank import show
+from augury.cli.rank import say_late, show
 from augury.results.ranking import Baseline
 
 
@@ -112,3 +112,8 @@ def test_two_results_are_not_written_to_one_file(run, tmp_path):
     said = run("rank", "digits", *FAST, "--json", "a.html", "--report", "./a.html")
     refused(said, "--json and --report are both a.html")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_budget_that_was_exceeded_is_said():
+    assert say_late(74, 60) == say_late(1000, None) == ""
+    assert say_late(75, 60).startswith("This took 75 s, more than the budget of 60 s")

@@ -173,6 +173,8 @@ def rank(
             command=command_line(),
         )
     show(result)
+    if late := say_late(result.seconds, budget):
+        say(late)
     if parts:
         show_contributions(result, parts)
     if sweep:
@@ -274,6 +276,16 @@ def show(result: Ranking) -> None:
     say(" ".join(sentences(result)))
     if result.trust:
         say(result.trust)
+
+
+def say_late(seconds: float, budget: float | None) -> str:
+    """Return a sentence if a budget was exceeded by over 20 % and two seconds; else nothing."""
+    if budget is None or seconds <= 1.2 * budget + 2:
+        return ""
+    return (
+        f"This took {seconds:.0f} s, more than the budget of {budget:g} s: the machine became "
+        "slower after the work was planned."
+    )
 
 
 def _signed(value: float, digits: int) -> str:

@@ -15,6 +15,8 @@ import pytest
 from PIL import Image
 from refusal import said_in_one_line as refused
 
+from augury import AuguryError
+
 PROGRAM = [sys.executable, "-m", "augury"]
 
 
@@ -306,3 +308,19 @@ def test_a_second_interrupt_does_not_silence_the_first(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (130, "interrupted: nothing was written\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [((), False), (("--report", "page.html"), None), (("--trends",), True)],
+)
+def test_trends_are_for_a_report(run, monkeypatch, options, wanted):
+    asked = []
+
+    def stop(*args, trends, **rest):
+        asked.append(trends)
+        raise AuguryError("enough")
+
+    monkeypatch.setattr(sys.modules["augury.forecasting.rank"], "rank", stop)
+    refused(run("rank", "digits", *options), "enough")
+    assert asked == [wanted]

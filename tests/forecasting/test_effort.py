@@ -156,6 +156,8 @@ def test_without_a_budget_the_device_decides():
     data = images(100)
     assert choose_level(TrainingPlan(), data, [flips()], CPU, None, 0.0) == 7
     assert choose_level(TrainingPlan(), data, [flips()], GPU, None, 0.0) == 9
+    assert choose_level(TrainingPlan(examples=20_000), data, [flips()], GPU, None, 0.0) == 10
+    assert choose_level(TrainingPlan(examples=19_999), data, [flips()], GPU, None, 0.0) == 9
 
 
 def test_a_pace_is_seconds_per_example(monkeypatch):

@@ -78,7 +78,7 @@ def rank(
         typer.Option(
             "--trends/--no-trends",
             help="Also try the best three with more and fewer epochs and with fewer examples; "
-            "default on a GPU.",
+            "default on a GPU where a report is written.",
         ),
     ] = None,
     sweep: Annotated[
@@ -162,7 +162,7 @@ def rank(
             n_views=n_views,
             budget=budget,
             effort=effort,
-            trends=trends,
+            trends=False if trends is None and report is None else trends,
             started=started,
             max_examples=None,
             seed=seed,

@@ -60,7 +60,7 @@ LEVELS = (
     Level(1000, 2),
     Level(1000, 2, planned=True),
     Level(2000, 2, planned=True),
-    Level(4000, 4, planned=True),
+    Level(4000, 2, planned=True),
 )
 DECIDES = 3
 """The first level that keeps to the planned epochs; below it no verdict is given."""
@@ -69,12 +69,13 @@ MEASURED = 4
 """The first level with as many examples as forecasts were checked with; below it a verdict is
 "probably" at most."""
 
-CPU, GPU = 7, 9
-"""Levels where no budget and no level is given."""
+CPU, GPU, GPU_MANY = 7, 9, 10
+"""Levels where no budget and no level is given; the last for plans of many examples."""
 
 OWN_CPU, OWN = 4, 8
 """The same for a network of the user's own, which is trained alone and takes longer."""
 
+_MANY = 20_000  # planned examples: folds of 2,000 order candidates less well than those of 4,000
 _SAFETY = 0.85  # of the budget: steps vary in time
 _MOST_SHARE = 2 / 3  # of the data that a fold may train on
 _LEAST_SHARE = 0.1  # of the plan: a small network on less is too unlike, and one fold is better
@@ -148,9 +149,10 @@ def choose_level(
         If not even the lowest level fits; the message says how long that takes.
     """
     if budget is None:
-        if device.type == "cuda":
-            return OWN if own else GPU
-        return OWN_CPU if own else CPU
+        if device.type != "cuda":
+            return OWN_CPU if own else CPU
+        many = data.kind == "image" and (plan.examples or data.total) >= _MANY
+        return OWN if own else GPU_MANY if many else GPU
     cores = 1 if device.type == "cuda" or own else torch.get_num_threads()
     paces: dict[tuple[str, int], float] = {}
     chosen, seconds, spent = None, 0.0, 0.0

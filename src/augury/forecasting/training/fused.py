@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 kernels: Any = compiled  # Triton calls them with a grid, which types do not know
 
-_ROWS, _IN = 128, 32  # positions that a convolution works on at a time, and inputs of each
+_ROWS, _IN = 256, 32  # positions that a convolution works on at a time, and inputs of each
 _SUMMED, _WEIGHED = 64, 64  # the same of the gradient of its weights
 _WINDOWS, _CHANNELS = 128, 32  # windows and channels that pooling works on at a time
 _PROGRAMS = 1024  # that keep a GPU busy

@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import zlib
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -321,6 +322,6 @@ def test_trends_are_for_a_report(run, monkeypatch, options, wanted):
         asked.append(trends)
         raise AuguryError("enough")
 
-    monkeypatch.setattr(sys.modules["augury.forecasting.rank"], "rank", stop)
+    monkeypatch.setattr(import_module("augury.forecasting.rank"), "rank", stop)
     refused(run("rank", "digits", *options), "enough")
     assert asked == [wanted]

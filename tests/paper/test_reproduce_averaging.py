@@ -224,3 +224,9 @@ def test_what_is_missing_could_not_be_checked():
     second = section({"mnist-second": made({"layer 1, order 2": (0.95, 0.5)})}, PAPER)
     assert second.claims[0].verdict == "holds"
     assert second.claims[2].verdict == "could not be checked"
+
+
+def test_what_sets_a_cell_apart_stands_above_its_table():
+    cells = {"mnist-first": made({}), "mnist-fewer": made({}) | {"note": "5,000 test images"}}
+    (table,) = section(cells, PAPER).tables
+    assert table.title == "MNIST: methods of training (5,000 test images)"

@@ -49,7 +49,8 @@ def section(results: dict[str, dict[str, Any]], settings: Settings) -> Section:
             _fidelity(title, parts.get("first")),
         ]
         if rows:
-            tables.append(_table(title, rows))
+            notes = [results[f"{dataset}-{name}"].get("note") for name in parts]
+            tables.append(_table(title, rows, "; ".join(filter(None, notes))))
             plots += _plots(title, rows)
     return Section(
         "averaging",
@@ -165,7 +166,7 @@ def _fidelity(title: str, found: dict[str, dict[str, Any]] | None) -> Claim:
     return Claim(words, "seen", ours, verdict)
 
 
-def _table(title: str, rows: list[dict[str, Any]]) -> PageTable:
+def _table(title: str, rows: list[dict[str, Any]], note: str) -> PageTable:
     shown: dict[str, tuple[str, ...]] = {}
     for row in rows:
         kept = "–"
@@ -184,7 +185,7 @@ def _table(title: str, rows: list[dict[str, Any]]) -> PageTable:
     if _USUAL not in shown:  # results from before it was an experiment's method
         shown[_USUAL] = (_USUAL, "to be measured", "–", "–", "–", "–")
     return PageTable(
-        f"{title}: methods of training",
+        f"{title}: methods of training" + (f" ({note})" if note else ""),
         ("method", "test accuracy", "gain kept", "compute", "time", "KL from full"),
         tuple(shown.values()),
     )

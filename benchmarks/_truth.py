@@ -18,8 +18,8 @@ from scipy.stats import spearmanr
 
 PARTS = 4
 """Parts of a test set that has no groups."""
-ORDERED = 0.8
-"""Reliability from which a set is said to have an order that can be forecast."""
+ASKED = 0.75
+"""The rank correlation that is asked of forecasts."""
 _SPLITS = 60
 _TIE = 1e-6  # points: less than one example makes in any set
 
@@ -63,8 +63,8 @@ def reliability(cell: dict[str, Any]) -> float:
     """Return how well real gains repeat: the rank correlation of halves, stepped up to the whole.
 
     By Spearman and Brown, the mean of two halves that correlate by r has the reliability
-    2r / (1 + r); what is forecast without an error correlates with it by the square root of that.
-    Ties are broken at random in each half: candidates that are all alike have no order to repeat.
+    2r / (1 + r). Ties are broken at random in each half: candidates that are all alike have no
+    order to repeat.
     """
     rng = np.random.default_rng(0)
     found = [
@@ -73,6 +73,14 @@ def reliability(cell: dict[str, Any]) -> float:
     ]
     mean = max(0.0, float(np.mean(found)))
     return 2 * mean / (1 + mean)
+
+
+def reachable(cell: dict[str, Any]) -> float:
+    """Return the rank correlation with real gains that a forecast can be expected to reach.
+
+    The square root of their reliability, for one without an error.
+    """
+    return float(np.sqrt(reliability(cell)))
 
 
 def regret(cell: dict[str, Any], chosen: Sequence[int]) -> float:

@@ -15,7 +15,8 @@ it on the others; the forecast is made from those alone, and holds speakers or n
 cell is one such choice; another is begun while less than the limit, in seconds, has passed.
 `rank` ranks the default candidates of each cell in DIR as `augury.rank` does, in the time that it
 takes by default or within a budget, and compares the order with what training showed. `table`
-judges each cell by constants fitted to the others; `page` writes the same as a page of the docs.
+judges each cell by constants fitted to the other source; `page` writes the same as a page of the
+docs.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ import numpy as np
 import torch
 from _cell import Cell, make_parser, run_trial, train_missing
 from _result import environment
-from _truth import part_at_random, regret, reliability, self_forecast
+from _truth import part_at_random, reachable, regret, self_forecast
 from predict import arrays, fit, judge, read, real_gains, table
 from scipy.stats import spearmanr
 
@@ -174,10 +175,12 @@ def ranked(options: argparse.Namespace) -> None:
 
 
 def judged(folder: Path) -> list[tuple[Cell, dict[str, float]]]:
-    """Judge every cell by constants fitted to the others."""
+    """Judge every cell by constants fitted to the other sources."""
     cells, rows = read(folder), []
+    sources = {cell["source"] for cell in cells}
+    fitted = {one: fit([cell for cell in cells if cell["source"] != one]) for one in sources}
     for cell in cells:
-        constants = fit([other for other in cells if other is not cell])
+        constants = fitted[cell["source"]]
         first = np.argsort(-arrays(cell, constants)[0], kind="stable")[:3]
         rows.append((cell, judge(cell, constants) | {"regret": regret(cell, first)}))
     return rows
@@ -189,7 +192,7 @@ def page(folder: Path) -> str:
     said, wrong = (sum(found[k] for _, found in rows) for k in ("said", "wrong"))
     maybe, amiss = (sum(found[k] for _, found in rows) for k in ("probably said", "probably wrong"))
     lines = [
-        "| trained on | plain | best | worst | seeds | repeats | regret@3 by halves |",
+        "| trained on | plain | best | worst | seeds | reachable | regret@3 by halves |",
         "| --- |" + " --- |" * 6,
     ]
     for cell, found in rows:
@@ -198,7 +201,7 @@ def page(folder: Path) -> str:
         lines.append(
             f"| {named(cell)} | {np.mean(cell['accuracy']['identity']):.1f} | "
             f"`{best}` {real[best]:+.1f} | `{worst}` {real[worst]:+.1f} | "
-            f"{len(cell['accuracy']['identity'])} | {reliability(cell):.2f} | "
+            f"{len(cell['accuracy']['identity'])} | {reachable(cell):.2f} | "
             f"{found['regret']:.2f} |"
         )
     timed = ["| trained on | device | seconds | spearman | regret@3 |", "|" + " --- |" * 5]

@@ -227,6 +227,7 @@ def test_what_is_missing_could_not_be_checked():
 
 
 def test_what_sets_a_cell_apart_stands_above_its_table():
-    cells = {"mnist-first": made({}), "mnist-fewer": made({}) | {"note": "5,000 test images"}}
+    base = {"layer 0, order 1": (0.1, 0.1), "layer 4, order 1": (1.0, 0.95)}
+    cells = {"mnist-first": made(base), "mnist-fewer": made({}) | {"note": "5,000 test images"}}
     (table,) = section(cells, PAPER).tables
     assert table.title == "MNIST: methods of training (5,000 test images)"

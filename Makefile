@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-BENCHMARKS := budgets chain no_effect predict ranking_time reproduce scaling start steps
+BENCHMARKS := budgets chain grouped_steps no_effect predict ranking_time reproduce scaling start steps
 
 .PHONY: demo test lint docs bench inventory wheel clean
 

@@ -96,7 +96,7 @@ def test_blocks_on_a_gpu_are_torchs_layers_in_bfloat16(name):
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="kernels are compiled for a GPU alone")
 @pytest.mark.parametrize("architecture", ["small", "cnn"])
 def test_networks_learn_the_same_on_a_gpu_with_and_without(architecture, monkeypatch):
-    assert blocks_module._fused(torch.device("cuda")) is not None
+    assert blocks_module.fused_kernels(torch.device("cuda")) is not None
     x = np.random.default_rng(0).integers(0, 255, (400, 32, 32, 3), np.uint8)
     x[::2, 8:24, 8:24] //= 2
     data = as_dataset(x, np.arange(400) % 2)
@@ -107,7 +107,7 @@ def test_networks_learn_the_same_on_a_gpu_with_and_without(architecture, monkeyp
         train_members(net, data, Schedule(15), [flips(), rotation(9)], [fold], [fold])
         found.append(torch.cat(run_members(net, data, [fold.held, fold.held], [2, 1]), 1))
         if len(found) == 2:
-            monkeypatch.setattr(blocks_module, "_fused", lambda device: None)
+            monkeypatch.setattr(blocks_module, "fused_kernels", lambda device: None)
     assert torch.equal(found[0], found[1])
     assert (found[0].softmax(-1) - found[2].softmax(-1)).abs().mean() < 0.02
 
@@ -116,4 +116,4 @@ def test_without_triton_layers_are_torchs_own(monkeypatch):
     monkeypatch.setitem(sys.modules, "triton", None)
     monkeypatch.delitem(sys.modules, "augury.forecasting.training.kernels", raising=False)
     monkeypatch.delitem(sys.modules, "augury.forecasting.training.fused", raising=False)
-    assert blocks_module._fused.__wrapped__(torch.device("cpu")) is None
+    assert blocks_module.fused_kernels.__wrapped__(torch.device("cpu")) is None

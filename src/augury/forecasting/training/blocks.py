@@ -48,14 +48,14 @@ class Blocks(nn.Sequential):
 
     def forward(self, input: Tensor) -> Tensor:
         short = input.is_cuda and torch.is_autocast_enabled("cuda")
-        if self.training and short and (fused := _fused(input.device)):
+        if self.training and short and (fused := fused_kernels(input.device)):
             x = fused.run_blocks(input, list(self))
             return x.flatten(2, 3).max(2).values.transpose(0, 1).flatten(1)
         return super().forward(input).flatten(2).amax(2)
 
 
 @functools.cache
-def _fused(device: torch.device) -> ModuleType | None:
+def fused_kernels(device: torch.device) -> ModuleType | None:
     """Return the kernels that do a block in one step, where Triton can make them."""
     try:
         from augury.forecasting.training import fused

@@ -117,15 +117,17 @@ class Workers:
                     finished = [future for future in running if future in ended]  # in order
                     ended.clear()
                     fresh: dict[str, Tensors] = {}
-                    while finished:
-                        done = running.pop(finished[0])
-                        fresh[done] = self._result(finished.pop(0), done)
-                    if journal.path is not None:
-                        self._forget()
-                    for done in list(fresh):
-                        journal.write(done, fresh[done])
-                        ready[done] = fresh.pop(done)
-                        tick(done)
+                    try:
+                        while finished:
+                            done = running.pop(finished[0])
+                            fresh[done] = self._result(finished.pop(0), done)
+                    finally:  # a job that fails must not cost those that ended with it
+                        if journal.path is not None:
+                            self._forget()
+                        for done in list(fresh):
+                            journal.write(done, fresh[done])
+                            ready[done] = fresh.pop(done)
+                            tick(done)
                 yield ready.pop(name)
         finally:
             for future in running:

@@ -83,8 +83,9 @@ def block_lanczos(
 
     Notes
     -----
-    `steps` products with A and O(d k²) for orthogonality, k = q · steps; two passes each, since
-    one loses it to rounding. Factors rounded to a tensor core's 11 bits would lose it in any case.
+    `steps` products with A and O(d k²) for orthogonality, k = q · steps: a pass against the last
+    two blocks, which is all that exact arithmetic needs, and one against the whole space, since
+    rounding loses it. Factors rounded to a tensor core's 11 bits would lose it in any case.
     """
     with tensor_cores(False):
         return _grow(product, start, look, most)
@@ -113,11 +114,13 @@ def _grow(
         known = rows[:end].mT
         out = product(block)
         scale = max(scale, float(out.norm()))
-        along = known.mT @ out
-        out = out - known @ along
+        near = rows[max(0, k - q) : end].mT  # the rest of the space lies across A times its end
+        along = near.mT @ out
+        out = out - near @ along
         again = known.mT @ out
         out = out - known @ again
-        image[:end, k:end] = (along + again).double()
+        again[-len(along) :] += along
+        image[:end, k:end] = again.double()
         following, coupling = orthonormal(out)
         # A column that is left may be rounding for the most part, and then points anywhere: turn
         # it out of the space.

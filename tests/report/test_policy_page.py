@@ -159,3 +159,14 @@ def test_nothing_from_the_data_acts(make: Any) -> None:
         per_class={EVIL: (-1.0, -2.0, -0.5)}, contributions={EVIL: -1.0},
     )  # fmt: skip
     assert "<img src=x" not in make(found)
+
+
+def test_a_default_that_was_not_tried_is_better_by_nothing() -> None:
+    unknown = Row(SPEC, "chosen", 0.0, -100.0, 100.0, 0.5, rounds=0)
+    rival = Row("trivial_augment(1)", "rival", 5.0, -30.0, 40.0)
+    found = Found(rows=(rival, unknown), contributions={})
+    for text in (page.to_html(found), page.to_markdown(found)):
+        assert "TrivialAugment" in text
+        assert "better by" not in text.lower()
+        assert "came out higher" not in text
+    assert "better by" in page.to_markdown(Found())

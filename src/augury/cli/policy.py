@@ -147,8 +147,10 @@ def show(result: Policy) -> None:
     for row in result.rows:
         if row.role in ("chosen", "rival"):
             note = "the choice" if row.role == "chosen" else ""
-            interval = f"{row.low:+.1f} to {row.high:+.1f}"
-            table.add_row(Text(row.spec), f"{row.gain:+.1f}", interval, note)
+            forecast = f"{row.gain:+.1f}", f"{row.low:+.1f} to {row.high:+.1f}"
+            if not row.rounds:  # a default for want of knowledge
+                forecast = "", "not tried"
+            table.add_row(Text(row.spec), *forecast, note)
     say(table)
     for part, points in result.contributions.items():
         say(f"  without {part}: {-points:+.1f} points", dim=True)

@@ -126,10 +126,12 @@ def to_markdown(policy: ShownPolicy) -> str:
     lead, *rest = sentences(policy)
     rows = [
         [label(row), code(row.spec), UNIT.signed(row.gain), UNIT.span(row.low, row.high),
-         chance(row.probability), UNIT.signed(policy.chosen.gain - row.gain)]
+         chance(row.probability), *_better_by(policy, row)]
         for row in compared(policy)
     ]  # fmt: skip
-    header = ["", "policy", "gain", INTERVAL, "likely to help", "this policy is better by"]
+    header = ["", "policy", "gain", INTERVAL, "likely to help"]
+    if policy.chosen.rounds:
+        header.append("this policy is better by")
     found = [
         f"- **{f.code}** ({f.severity}) {escape(f.title)}: {escape('; '.join(f.evidence))}. "
         f"{escape(f.advice)}"
@@ -143,7 +145,7 @@ def to_markdown(policy: ShownPolicy) -> str:
         "## What it does" if policy.words else "",
         "\n".join(_listed(policy.words)),
         "## Compared with the usual recipes",
-        table(header, rows, right=4),
+        table(header, rows, right=len(header) - 2),
         "## Findings",
         "\n".join(found) or "Nothing stands out.",
         "## What each part contributes",
@@ -220,7 +222,7 @@ def find(policy: ShownPolicy) -> tuple[Finding, ...]:
         )
     chosen = policy.chosen
     better = [row for row in compared(policy) if row.role == "rival" and row.gain > chosen.gain]
-    if better:
+    if better and chosen.rounds:
         found.append(
             Finding(
                 "P002",
@@ -305,6 +307,12 @@ def _shared(policy: ShownPolicy) -> dict[str, Any]:
         "chart": _chart([(label(row), row.gain, row.low, row.high, _verdict(row)) for row in rows]),
         "uid": "p",
     }
+
+
+def _better_by(policy: ShownPolicy, row: ShownRow) -> list[str]:
+    """Return how much better the choice is; nothing for a default that was not tried."""
+    chosen = policy.chosen
+    return [UNIT.signed(chosen.gain - row.gain)] if chosen.rounds else []
 
 
 def _verdict(row: ShownRow) -> str:

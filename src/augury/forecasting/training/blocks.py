@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from types import ModuleType
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from augury.forecasting.training.convolution import GroupedConv
@@ -23,7 +24,7 @@ class Block(nn.Module):
         self.pool = nn.MaxPool2d(pool, ceil_mode=ceil) if pool > 1 else nn.Identity()
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.pool(self.norm(self.conv(x)).relu())
+        return self.pool(self.norm(self.conv(x))).relu()  # there is less left to do after pooling
 
 
 class Blocks(nn.Sequential):
@@ -51,7 +52,7 @@ class Blocks(nn.Sequential):
         if self.training and short and (fused := fused_kernels(input.device)):
             x = fused.run_blocks(input, list(self))
             return x.flatten(2, 3).max(2).values.transpose(0, 1).flatten(1)
-        return super().forward(input).flatten(2).amax(2)
+        return F.adaptive_max_pool2d(super().forward(input), 1).flatten(1)
 
 
 @functools.cache

@@ -138,6 +138,8 @@ def show(result: Policy) -> None:
     data = result.dataset
     say(f"{data['name']}: {data['examples']:,} images, {len(data['classes'])} classes")
     say(describe_plan(result.plan))
+    for _, sentence in data["warnings"]:
+        say(f"Careful: {sentence}.")
     say(f"policy: {result}")
     say(result.reason)
     if not result.path:

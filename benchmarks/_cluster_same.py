@@ -290,16 +290,24 @@ def scheduler(options: argparse.Namespace, add: Any) -> None:
         with _Processes() as cluster:
             with open_workers(cluster.address, "cpu") as found:
                 run(found, None)
-                started = time.perf_counter()
-                expected = run(found, None)
-                whole = time.perf_counter() - started
+                with tempfile.TemporaryDirectory() as temporary:
+                    started = time.perf_counter()
+                    expected = run(Traced(found, Path(temporary)), None)
+                    whole = time.perf_counter() - started
+                    jobs = len(os.listdir(temporary))
             with tempfile.TemporaryDirectory() as temporary, _journalled() as journalled:
                 journal, traces = Path(temporary) / "journal", Path(temporary) / "traces"
                 traces.mkdir()
+
+                def kill(cluster: Any = cluster, jobs: int = jobs, done: Any = journalled) -> None:
+                    while len(done) < jobs // 2:
+                        time.sleep(0.01)
+                    cluster.running[0].kill()
+
                 said = "nothing: it had ended"
                 try:
                     with open_workers(cluster.address, "cpu") as found:
-                        threading.Timer(whole / 2, cluster.running[0].kill).start()
+                        threading.Thread(target=kill, daemon=True).start()
                         run(Traced(found, traces), journal)
                 except augury.AuguryError as error:
                     said = str(error)

@@ -74,6 +74,8 @@ def test_every_figure_that_the_documentation_shows_is_drawn(pages, tmp_path, mon
 
 def test_every_committed_result_says_where_it_comes_from():
     for path in (ROOT / "benchmarks" / "results").rglob("*.json"):
-        found = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        assert "/tmp/" not in text, path  # a command should be one that can be repeated
+        found = json.loads(text)
         places = [value for key, value in found.items() if key.endswith("environment")] or [found]
         assert all({"commit", "machine"} <= set(place) for place in places), path

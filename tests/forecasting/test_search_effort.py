@@ -29,7 +29,7 @@ def test_work_by_hand():
     built, recipes, parts = effort._BUILT, effort._RECIPES, effort._PARTS
     assert one.work(images(3000)) == (
         (effort._SINGLES + 3) * 3 * 100,
-        (built + 6) * 200 + (5 + recipes + 3) * 400 + (6 + 3) * 2 * 500 + (parts + 3) * 4 * 400,
+        (built + 6) * 200 + (5 + recipes + 3) * 400 + (6 + 3) * 2 * 500 + (parts + 3) * 4 * 200,
     )
     plain = replace(one, strengths=False).work(images(3000))
     assert plain == ((effort._FAMILIES + 3) * 3 * 100, one.work(images(3000))[1])

@@ -77,7 +77,7 @@ class Effort:
             (_BUILT + 2 * _REPLICAS) * built
             + (self.finalists + _RECIPES + _REPLICAS) * final
             + (self.contenders + _REPLICAS) * self.last_folds(data) * last
-            + (_PARTS + _REPLICAS) * self.part_folds * final
+            + (_PARTS + _REPLICAS) * self.part_folds * built
         )
         first = _SINGLES if self.strengths else _FAMILIES
         return (first + _REPLICAS) * self.first_folds * singles, later
@@ -88,16 +88,7 @@ EFFORTS = {
     "cpu": Effort(250, 180, 300, 450, strengths=False),
     # a GPU trains many small networks in hardly more time than a few: more of them, more often
     "cuda": Effort(
-        448,
-        512,
-        1024,
-        2048,
-        finalists=6,
-        contenders=6,
-        folds=3,
-        first_folds=2,
-        part_folds=3,
-        planned=True,
+        448, 384, 1024, 2048, contenders=6, folds=2, first_folds=2, part_folds=3, planned=True
     ),
 }
 """What keeps to 30 s on an H200, and to 5 minutes on two cores, for 5,000 images of 32 pixels."""

@@ -329,7 +329,7 @@ class _Search:
             for role, step in (("milder", -1), ("stronger", 1))
             if with_strength(chosen, step) != chosen
         ]
-        size, numbers = self.effort.final, range(LAST, LAST + self.effort.part_folds)
+        size, numbers = self.effort.built, range(LAST, LAST + self.effort.part_folds)
         rows = []
         if varied:
             tried = [chosen, *(policy for *_, policy in varied)]
@@ -347,7 +347,7 @@ class _Search:
                 row = _row(policy, role, found, 1)
                 rows.append(replace(row, part=part, gain=gain - points, **ends))
         half = max(1, self.rounds.plan.epochs // 2)
-        title, size = "half of the epochs", self.effort.built
+        title = "half of the epochs"
         folds = self.rounds.run(title, [chosen], size, numbers, large=True, epochs=half)
         found = self.rounds.forecast(folds, size).judge(0)
         return [*rows, replace(_row(chosen, "shorter", found, 1), part=str(half))]

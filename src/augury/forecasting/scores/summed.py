@@ -23,7 +23,7 @@ from augury.forecasting.scores.base import ClosedForm
 from augury.statistics.base import Estimate, Statistic, group_of
 
 _ROWS = 16_384  # examples in memory that are one shard: enough that adding its sums costs little
-_VALUES = 1 << 20  # of views made at once on a CPU: their 4 MiB stay in its cache, and the system
+_VALUES = 1 << 18  # of views made at once on a CPU: their 1 MiB stays in its cache, and the system
 # is not asked for new pages for each temporary, which took half of the time (benchmarks/cluster.py)
 
 

@@ -1,8 +1,8 @@
 """Kernels over values in fours, ``(…, 4, k)``: a program has a block of the ``(…, k)``."""
 
 # mypy: ignore-errors
-# pyright: reportMissingImports=false, reportInvalidTypeForm=false
-# Triton comes with torch's CUDA builds, and has types of its own.
+# pyright: reportMissingImports=false, reportInvalidTypeForm=false, reportGeneralTypeIssues=false
+# Triton comes with torch's CUDA builds, and has types and ranges of its own.
 from __future__ import annotations
 
 import triton

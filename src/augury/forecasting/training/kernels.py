@@ -10,9 +10,8 @@ have a few fixed sizes, so that there are few kernels to compile, whatever the n
 and its neighbours left and right lie side by side in memory, and are one row of a product.
 """
 
-# pyright: reportGeneralTypeIssues=false
-# (Triton compiles these functions itself: its ranges are none of Python's.)
-
+# pyright: reportMissingImports=false, reportInvalidTypeForm=false, reportGeneralTypeIssues=false
+# Triton comes with torch's CUDA builds, and has types and ranges of its own.
 from __future__ import annotations
 
 import triton

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import threading
 import time
+from concurrent.futures import wait
 
 import cluster_jobs as jobs
 import pytest
@@ -13,6 +15,7 @@ import torch
 
 from augury._base.errors import AuguryError
 from augury.cluster import Journal, Workers, connect, open_workers
+from augury.cluster import workers as workers_module
 from augury.cluster.workers import ClusterWorkers
 
 
@@ -105,6 +108,27 @@ def test_a_scheduler_that_is_gone_is_said(client, monkeypatch):
 def test_a_refusal_on_a_worker_is_the_users_line(client):
     with open_workers(client) as workers, pytest.raises(AuguryError, match=r"^job 3 is refused$"):
         list(workers.map(jobs.refuse, None, {"job": 3}))
+
+
+def test_jobs_that_end_together_with_one_that_fails_are_journalled(tmp_path, monkeypatch):
+    journal = Journal.open(tmp_path / "journal", {"data": 1})
+    named = {f"job {k}": k for k in range(3)}
+    monkeypatch.setattr(workers_module, "wait", lambda running, *_, **__: wait(running))  # for all
+    with pytest.raises(AuguryError, match=r"^job 0 is refused$"):
+        list(Workers(3).map(jobs.meet, threading.Barrier(3), named, journal=journal))
+    assert [journal.read(job) is not None for job in named] == [False, True, True]
+
+
+def test_work_that_is_given_up_leaves_other_work_of_the_cluster_alone(client):
+    named = {f"job {k}": k for k in range(5)}
+    with open_workers(client) as workers:
+        first = workers.map(jobs.scale, torch.tensor([2.0]), named)
+        found = [next(first)]
+        second = workers.map(jobs.scale, torch.tensor([3.0]), named)
+        next(second)
+        second.close()
+        found += first
+    assert [float(value) for value, _ in found] == [0, 2, 4, 6, 8]
 
 
 def test_an_address_that_nobody_answers_is_refused_in_ten_seconds(monkeypatch):

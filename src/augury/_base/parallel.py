@@ -32,7 +32,7 @@ def run_parallel(
 
     Each job gets a `tick` to call as it goes; it is where an interrupted job stops.
     """
-    _keep_memory()
+    keep_memory()
     threads = torch.get_num_threads()
     lock, stop = threading.Lock(), threading.Event()
 
@@ -53,11 +53,12 @@ def run_parallel(
 
 
 @functools.cache
-def _keep_memory() -> None:
+def keep_memory() -> None:
     """Ask the C library to keep freed memory of up to half a GiB for what comes next.
 
     Training asks for the same few megabytes at each step. Left alone, glibc gives them back to the
-    system in between, and a fifth of the time goes into page faults.
+    system in between, and a fifth of the time goes into page faults. Dask has its workers give back
+    still more: half of their time went there.
     """
     if sys.platform != "linux":
         return

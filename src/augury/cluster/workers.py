@@ -7,6 +7,7 @@ depend on the number of workers, nor on whether there is a cluster.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import operator
 import pickle
@@ -23,12 +24,14 @@ from concurrent.futures import (
 )
 from hashlib import blake2b
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
 
 from augury._base.errors import AuguryError
 from augury._base.memory import available_bytes
+from augury._base.parallel import keep_memory
 from augury._base.text import cause
 from augury.cluster.journal import Journal
 
@@ -117,17 +120,21 @@ class Workers:
                     finished = [future for future in running if future in ended]  # in order
                     ended.clear()
                     fresh: dict[str, Tensors] = {}
-                    try:
-                        while finished:
-                            done = running.pop(finished[0])
+                    failure: BaseException | None = None
+                    while finished:  # a job that fails must not cost those that ended with it
+                        done = running.pop(finished[0])
+                        try:
                             fresh[done] = self._result(finished.pop(0), done)
-                    finally:  # a job that fails must not cost those that ended with it
-                        if journal.path is not None:
-                            self._forget()
-                        for done in list(fresh):
-                            journal.write(done, fresh[done])
-                            ready[done] = fresh.pop(done)
-                            tick(done)
+                        except BaseException as error:  # whatever a job raises
+                            failure = failure or error
+                    if journal.path is not None:
+                        self._forget()
+                    for done in list(fresh):
+                        journal.write(done, fresh[done])
+                        ready[done] = fresh.pop(done)
+                        tick(done)
+                    if failure is not None:
+                        raise failure
                 yield ready.pop(name)
         finally:
             for future in running:
@@ -171,7 +178,7 @@ class ClusterWorkers(Workers):
         threads = client.nthreads().values()
         super().__init__(max(1, sum(threads)))
         self.dashboard = client.dashboard_link
-        self._keys: dict[Future[Tensors], str] = {}
+        self._keys: WeakKeyDictionary[Future[Tensors], str] = WeakKeyDictionary()
         self._taken: list[str] = []
 
     def _begin(self, work: Work, shared: Any, slots: int) -> tuple[Submit, Callable[[], None]]:
@@ -185,6 +192,7 @@ class ClusterWorkers(Workers):
                 f"what the jobs need cannot be sent to workers: {cause(error)}; a network must be "
                 "made by a function of a module that workers can import"
             ) from error
+        self._taken.clear()
         digest = blake2b(packed, digest_size=16).hexdigest()
         # A task and not scattered data: the scheduler can place it again when a worker is lost.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
@@ -197,12 +205,7 @@ class ClusterWorkers(Workers):
             self._keys[future] = key
             return future
 
-        def close() -> None:
-            self._keys.clear()
-            self._taken.clear()
-            pool.shutdown(wait=False)
-
-        return submit, close
+        return submit, functools.partial(pool.shutdown, wait=False)
 
     def check_alive(self) -> None:
         if self.client.status != "running":  # its futures may never be told
@@ -229,9 +232,9 @@ class ClusterWorkers(Workers):
     def _result(self, future: Future[Tensors], job: str) -> Tensors:
         from distributed import KilledWorker
 
-        self._taken.append(self._keys.pop(future))
+        key = self._keys.pop(future)
         try:
-            return future.result()
+            found = future.result()
         except CancelledError:
             raise AuguryError(_GONE) from None
         except KilledWorker as error:
@@ -243,6 +246,8 @@ class ClusterWorkers(Workers):
             raise AuguryError(
                 f"a worker has no module {error.name!r}; install there what is installed here"
             ) from None
+        self._taken.append(key)
+        return found
 
 
 def _most(each: int) -> int:
@@ -254,6 +259,7 @@ def _run(packed: bytes, digest: str, call: bytes) -> Tensors:
     """Do a job on a worker."""
     import augury
 
+    keep_memory()
     torch.set_num_threads(1)
     version, work, job = pickle.loads(call)
     if augury.__version__ != version:  # a worker that came after the others were checked

@@ -46,6 +46,17 @@ def test_a_trial_is_bit_equal_on_a_cluster_and_goes_on_from_its_journal(
         augury.rank(x, y, CANDIDATES, journal=journal, **options)
 
 
+def test_trials_of_other_splits_share_no_job_of_a_journal(tmp_path):
+    """With few examples, levels of work train on as many but split them differently."""
+    digits: Any = load_digits()
+    x, y = digits.images[:120], digits.target[:120]
+    options: dict[str, Any] = {"plan": TrainingPlan(epochs=2), "device": "cpu"}
+    alone = augury.rank(x, y, CANDIDATES, effort=7, **options)
+    augury.rank(x, y, CANDIDATES, effort=3, journal=tmp_path / "j", **options)
+    after = augury.rank(x, y, CANDIDATES, effort=7, journal=tmp_path / "j", **options)
+    assert numbers(after) == numbers(alone)
+
+
 def same(a, b):
     pairs = zip(a, b, strict=True)
     return all(

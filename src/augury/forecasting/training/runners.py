@@ -7,6 +7,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from typing import Any
 
 import torch
@@ -52,7 +53,9 @@ class Runner(ABC):
         """Return a name that tells a job from the others of a journal."""
         network = self.network if isinstance(self.network, str) else "own network"
         schedule = f"{self.schedule.epochs} epochs of {len(fold.train)} examples"
-        return f"{network}, {schedule} of {self.data.shape}, fold {fold.number}: {what}"
+        rows = torch.cat([fold.train, fold.held]).numpy().tobytes()  # depends on the folds' number
+        split = f"fold {fold.number} ({blake2b(rows, digest_size=8).hexdigest()})"
+        return f"{network}, {schedule} of {self.data.shape}, {split}: {what}"
 
     def start(self, fold: Fold) -> Grouped:
         """Return the network that a fold starts from."""

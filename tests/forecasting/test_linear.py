@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import torch
 from sklearn import model_selection
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.metrics import balanced_accuracy_score
@@ -105,3 +108,17 @@ def test_classes_count_alike_where_they_are_very_unequal():
     by_hand = balanced_accuracy_score(target, found)
     assert linear_score(data, 0, balanced=True) == pytest.approx(by_hand)
     assert abs(by_hand - 0.5) > 0.02  # or the share that is wrong would do as well
+
+
+@pytest.mark.parametrize(
+    ("sizes", "classes", "least"),
+    [((40, 40, 5, 5), (0, 0, 1, 1), 0.9), ((40, 5), (0, 1), 0.0)],
+)
+def test_groups_of_one_class_each(sizes, classes, least):
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    y = np.repeat(classes, sizes)
+    x = np.random.default_rng(0).normal(size=(len(y), 2)) + 4 * y[:, None]
+    data = replace(as_dataset(x, y), groups=torch.from_numpy(groups))
+    found = linear_score(data, 0)
+    assert found >= least
+    assert (found == 0) == (least == 0)  # no split leaves two classes to learn

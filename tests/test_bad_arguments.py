@@ -134,9 +134,26 @@ def test_names_of_layers(bad):
 
 def test_masked_and_absent_values_and_what_is_no_json():
     x, y = np.random.default_rng(0).random((20, 8, 8)), [0, 1] * 10
-    refused("some are masked", augury.as_dataset, np.ma.masked_greater(x, 0.9), y)
+    refused("must not be masked", augury.as_dataset, np.ma.masked_greater(x, 0.9), y)
     assert len(augury.as_dataset(np.ma.masked_greater(x, 2), y)) == 20  # nothing is masked
     refused("the meta device", augury.as_dataset, torch.empty(20, 8, 8, device="meta"), y)
     refused("got text that is not JSON", augury.Ranking.from_json, 3)
     given = {"score": "alignment", "journal": 3}
     refused("expected the path", augury.rank, x, y, ["flips"], **given)
+
+
+@pytest.mark.parametrize("budget", ["60s", True, np.complex64(5), 0, -1.0, float("nan"), [60]])
+@pytest.mark.parametrize("call", [augury.rank, augury.search_policy])
+def test_budgets(call, budget):
+    x = np.random.default_rng(0).random((80, 8, 8))
+    said = "budget must be a number of seconds over 0, got"
+    refused(said, lambda: call(x, [0, 1] * 40, budget=budget))
+
+
+@pytest.mark.parametrize("bad", PATHS[1:])
+def test_journals(bad):
+    x = np.random.default_rng(0).random((80, 8, 8))
+    refused(
+        "expected the path of a file or directory, got",
+        lambda: augury.search_policy(x, [0, 1] * 40, journal=BAD[bad]),
+    )

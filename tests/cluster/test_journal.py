@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -47,3 +49,32 @@ def test_a_damaged_result_is_named(tmp_path):
     file.write_bytes(b"no")
     with pytest.raises(AuguryError, match=f"{file.name} of the journal is damaged"):
         journal.read("a job")
+
+
+def test_a_journal_that_was_killed_as_it_began_is_begun_again(tmp_path):
+    (tmp_path / "j").mkdir()
+    (tmp_path / "j" / ".augury-x1y2").touch()  # as a process leaves it that is killed in `write`
+    Journal.open(tmp_path / "j", {"seed": 0}).write("a job", (torch.zeros(1),))
+    assert Journal.open(tmp_path / "j", {"seed": 0}).read("a job") is not None
+
+
+def test_a_journal_that_is_killed_as_it_is_removed_is_still_one(tmp_path, monkeypatch):
+    journal = Journal.open(tmp_path / "j", {"seed": 0})
+    for k in range(3):
+        journal.write(f"job {k}", (torch.zeros(1),))
+    unlink, left = Path.unlink, [2]
+
+    def killed(self, missing_ok=False):
+        if not left[0]:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        unlink(self, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", killed)
+    with pytest.raises(KeyboardInterrupt):
+        journal.remove()
+    monkeypatch.undo()
+    again = Journal.open(tmp_path / "j", {"seed": 0})
+    assert sum(again.read(f"job {k}") is not None for k in range(3)) == 1
+    again.remove()
+    assert list(tmp_path.iterdir()) == []

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 import augury
 from augury._base.errors import AuguryError
@@ -14,6 +15,7 @@ from augury.augmentations import parse
 from augury.forecasting.policy import search
 from augury.forecasting.policy.journal import RoundJournal
 from augury.forecasting.policy.space import Space
+from augury.forecasting.training.own import OwnNetwork
 from augury.forecasting.trial import HeldOut
 
 
@@ -72,15 +74,25 @@ def test_nothing_is_executed_when_it_is_read(tmp_path):
         RoundJournal.open(path, {})
 
 
-def test_searches_that_share_a_journal_agree_in_all_of_this():
-    x = np.random.default_rng(0).integers(0, 255, (200, 8, 8), np.uint8)
-    data, few = (augury.as_dataset(x[:n], np.arange(n) % 10) for n in (200, 40))
+@pytest.fixture
+def images():
+    return np.random.default_rng(0).integers(0, 255, (200, 8, 8), np.uint8)
+
+
+def key_of(x, y, own=None):
+    data = augury.as_dataset(x, y)
     plan, chosen = augury.TrainingPlan(epochs=3), Space.of(["flips"], ["hue", "blur"])
     cpu = torch.device("cpu")
-    key = search._key(data, plan, chosen, [parse("invert")], 3, cpu, 9.0)
+    return search._key(data, plan, own, chosen, [parse("invert")], 3, cpu, 9.0)
+
+
+def test_searches_that_share_a_journal_agree_in_all_of_this(images):
+    key = key_of(images, np.arange(200) % 10)
     assert key.pop("plan")["epochs"] == 3
+    assert isinstance(key.pop("data"), str)
     assert key == {
-        "data": [200, 1, 8, 8, 900, int(x[::3].sum())],
+        "version": augury.__version__,
+        "network": None,
         "always": ["flips"],
         "never": ["blur", "hue"],
         "rivals": ["invert"],
@@ -88,4 +100,24 @@ def test_searches_that_share_a_journal_agree_in_all_of_this():
         "budget": 9.0,
         "device": "cpu",
     }
-    assert search._key(few, plan, chosen, [], 3, cpu, None)["data"][-1] == int(x[:40].sum())
+
+
+def test_searches_of_other_images_labels_or_weights_share_no_journal(images):
+    y = np.arange(200) % 10
+    other = images.copy()
+    other[1, 0, 0] ^= 1
+    keys = [key_of(images, y), key_of(images, y[::-1].copy()), key_of(other, y)]
+    for seed in (0, 1):
+        torch.manual_seed(seed)
+        network = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
+        keys.append(key_of(images, y, OwnNetwork(network)))
+    assert key_of(images, y) == keys[0]
+    assert all(a != b for k, a in enumerate(keys) for b in keys[:k])
+
+
+def test_jobs_of_a_round_are_removed_with_it_by_a_search_without_workers_too(tmp_path):
+    path = tmp_path / "rounds.npz"
+    RoundJournal.open(path, {"seed": 3}).jobs().write("a job", (torch.zeros(1),))
+    assert (tmp_path / "rounds.npz.jobs").is_dir()
+    RoundJournal.open(path, {"seed": 3}).write("first", [], [])
+    assert list(tmp_path.iterdir()) == [path]

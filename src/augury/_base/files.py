@@ -55,6 +55,11 @@ def write(path: str | Path, content: str | bytes) -> None:
         raise
 
 
+def is_partial(path: Path) -> bool:
+    """Return whether this is what a process left that was killed while it wrote a file."""
+    return path.name.startswith(_BESIDE)
+
+
 def _target(path: str | Path) -> Path:
     """Follow links to the file itself; raise if it is not a regular file."""
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any, Self
 from torch import Tensor
 
 from augury._base.errors import AuguryError
-from augury._base.files import write
+from augury._base.files import is_partial, write
 from augury._base.given import as_path
 
 _ABOUT = "journal.json"
@@ -45,7 +46,7 @@ class Journal:
         try:
             if (path / _ABOUT).is_file():
                 kept = json.loads((path / _ABOUT).read_text(encoding="utf-8"))["key"]
-            elif path.exists() and (not path.is_dir() or any(path.iterdir())):
+            elif path.exists() and (not path.is_dir() or not all(map(is_partial, path.iterdir()))):
                 raise ValueError
             else:
                 path.mkdir(exist_ok=True)
@@ -85,6 +86,15 @@ class Journal:
 
             named = {str(k): part.contiguous().cpu() for k, part in enumerate(result)}
             write(self._file(job), save(named, {"job": job}))
+
+    def remove(self) -> None:
+        """Remove the directory with all that it holds, what names it a journal last."""
+        if self.path is None or not self.path.is_dir():
+            return
+        for file in self.path.iterdir():
+            if file.name != _ABOUT:
+                file.unlink(missing_ok=True)
+        shutil.rmtree(self.path, ignore_errors=True)
 
     def _file(self, job: str) -> Path:
         assert self.path is not None

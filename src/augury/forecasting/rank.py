@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from hashlib import blake2b
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -182,7 +183,7 @@ def rank(
     'vertical_flip'
     """
     started = time.perf_counter() if started is None else started
-    check_budget(budget)
+    budget = as_budget(budget)
     seed, n_views = as_whole("seed", seed), as_whole("n_views", n_views, 1)
     batch_size = batch_size if batch_size is None else as_whole("batch_size", batch_size, 1)
     effort = effort if effort is None else as_whole("effort", effort, 0)
@@ -272,8 +273,8 @@ def _counts(stream: Shards) -> dict[str, Any]:
     return {"examples": len(stream), "counts": counts}
 
 
-def _digest(module: nn.Module) -> str:
-    """Return what sets the weights of a module apart from others."""
+def digest_weights(module: nn.Module) -> str:
+    """Return a hash of the weights of a module."""
     values = blake2b(digest_size=16)
     for value in module.state_dict().values():
         values.update(value.cpu().float().numpy().tobytes())
@@ -287,8 +288,8 @@ def _key(stream: Stream, setting: Setting, score: str) -> dict[str, Any]:
         "version": __version__,
         "data": stream.digest(),
         "score": score,
-        "features": None if phi is None else [phi.describe(), _digest(phi)],
-        "network": None if own is None else _digest(own.network),
+        "features": None if phi is None else [phi.describe(), digest_weights(phi)],
+        "network": None if own is None else digest_weights(own.network),
         "n_views": setting.n_views,
         "seed": setting.seed,
         "plan": asdict(setting.plan),
@@ -330,11 +331,14 @@ def changes_nothing(augmentation: Augmentation, data: Dataset, seed: int) -> boo
     return bool((views - x).abs().max() < least)
 
 
-def check_budget(budget: Any) -> None:
-    """Raise unless this is None or a number of seconds."""
-    number = isinstance(budget, int | float | np.number) and not isinstance(budget, bool)
-    if budget is not None and not (number and 0 < budget < math.inf):
+def as_budget(budget: Any) -> float | None:
+    """Return a number of seconds as a float, or None; raise if it is neither."""
+    if budget is None:
+        return None
+    number = isinstance(budget, Real) and not isinstance(budget, bool | np.bool)
+    if not (number and 0 < float(budget) < math.inf):
         raise AuguryError(f"budget must be a number of seconds over 0, got {budget!r}")
+    return float(budget)
 
 
 def _feature_map(

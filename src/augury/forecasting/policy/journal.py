@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import torch
 
 from augury._base.errors import AuguryError
 from augury._base.files import check_writable, write
+from augury._base.given import as_path
 from augury.cluster import Journal
 from augury.forecasting.trial import HeldOut
 
@@ -33,19 +33,19 @@ class RoundJournal:
         self.arrays: dict[str, np.ndarray] = {}
         self.rounds: dict[str, dict[str, Any]] = {}
         self.effort: dict[str, Any] | None = None  # chosen by the clock, so kept with the rounds
-        self.under_way = Journal()
 
     @classmethod
     def open(cls, path: str | Path | None, key: dict[str, Any]) -> RoundJournal:
         """Open a journal; raise if the file belongs to another search."""
-        journal = cls(None if path is None else Path(path), key)
-        if journal.path is None:
-            return journal
-        check_writable(journal.path)
-        if not journal.path.exists():
+        if path is None:
+            return cls(None, key)
+        file = as_path(path)
+        journal = cls(file, key)
+        check_writable(file)
+        if not file.exists():
             return journal
         try:
-            with np.load(journal.path, allow_pickle=False) as found:
+            with np.load(file, allow_pickle=False) as found:
                 about = json.loads(str(found["about"]))
                 journal.arrays = {k: found[k] for k in found.files if k != "about"}
                 journal.rounds, kept = about["rounds"], about["key"]
@@ -74,10 +74,11 @@ class RoundJournal:
 
     def jobs(self) -> Journal:
         """Return the journal of the round under way; raise if it is of another search."""
-        if self.path is not None:
-            beside = self.path.with_name(f"{self.path.name}.jobs")
-            self.under_way = Journal.open(beside, self.key)
-        return self.under_way
+        return Journal.open(self._beside, self.key)
+
+    @property
+    def _beside(self) -> Path | None:
+        return None if self.path is None else self.path.with_name(f"{self.path.name}.jobs")
 
     def write(self, title: str, specs: Sequence[str], folds: Sequence[HeldOut]) -> None:
         """Keep a finished round."""
@@ -90,5 +91,4 @@ class RoundJournal:
             about = json.dumps({"key": self.key, "rounds": self.rounds, "effort": self.effort})
             np.savez_compressed(buffer, about=np.array(about), **self.arrays)  # type: ignore[arg-type]  # names of arrays
             write(self.path, buffer.getvalue())
-            if self.under_way.path is not None:
-                shutil.rmtree(self.under_way.path, ignore_errors=True)
+            Journal(self._beside).remove()

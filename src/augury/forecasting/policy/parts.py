@@ -1,4 +1,4 @@
-"""What each part of a policy adds, when a trial tells its parts apart only in part."""
+"""What each part of a policy adds, shrunk towards how often it is applied."""
 
 from __future__ import annotations
 

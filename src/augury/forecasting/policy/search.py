@@ -12,13 +12,14 @@ from typing import Any
 import torch
 from torch import nn
 
+from augury import __version__
 from augury._base.devices import resolve_device
 from augury._base.errors import AuguryError
 from augury._base.given import as_whole
 from augury._base.progress import Tick, ticking, with_progress
 from augury.augmentations import Augmentation, identity, parse
 from augury.cluster import Cluster, open_workers
-from augury.data import Dataset, as_dataset, describe
+from augury.data import Dataset, InMemory, as_dataset, describe
 from augury.forecasting.forecast import Judgement
 from augury.forecasting.gallery import make_gallery
 from augury.forecasting.plan import TrainingPlan
@@ -39,7 +40,7 @@ from augury.forecasting.policy.space import (
     with_strength,
     without,
 )
-from augury.forecasting.rank import check_budget, planned_network
+from augury.forecasting.rank import as_budget, digest_weights, planned_network
 from augury.forecasting.training.own import OwnNetwork
 from augury.forecasting.verdicts import POINTS
 
@@ -128,7 +129,7 @@ def search_policy(
             f"the plan's network must be {', '.join(_NETWORKS[:-1])} or {_NETWORKS[-1]}, got "
             f"{given.network!r}; give one of your own as network"
         )
-    check_budget(budget)
+    budget = as_budget(budget)
     seed = as_whole("seed", seed)
     max_examples = max_examples if max_examples is None else as_whole("max_examples", max_examples)
     space = Space.of(always, never)
@@ -147,7 +148,8 @@ def search_policy(
         candidate.check(data.shape)
     if len(data) < _FEW:
         return _too_few(data, given, space, seed, started, command)
-    kept = RoundJournal.open(journal, _key(data, given, space, own_rivals, seed, where, budget))
+    key = _key(data, given, own, space, own_rivals, seed, where, budget)
+    kept = RoundJournal.open(journal, key)
     if kept.effort is None:
         kept.effort = asdict(choose_effort(data, given, where, budget, started, own))
     effort = Effort(**kept.effort)
@@ -160,6 +162,7 @@ def search_policy(
 def _key(
     data: Dataset,
     plan: TrainingPlan,
+    own: OwnNetwork | None,
     space: Space,
     rivals: Sequence[Augmentation],
     seed: int,
@@ -168,16 +171,17 @@ def _key(
 ) -> dict[str, Any]:
     """Return what a journal must agree in."""
     return {
-        "data": [len(data), *data.shape, int(data.y.sum()),
-                 int(data.x[:: max(1, len(data) // 64)].double().sum())],
+        "version": __version__,
+        "data": InMemory(data, len(data)).digest(),
         "plan": asdict(plan),
+        "network": None if own is None else digest_weights(own.network),
         "always": [repr(a) for a in space.always],
         "never": sorted(space.never),
         "rivals": [repr(a) for a in rivals],
         "seed": seed,
         "budget": budget,
         "device": device.type,
-    }  # fmt: skip
+    }
 
 
 class _Search:

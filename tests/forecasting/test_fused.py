@@ -5,6 +5,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import torch.nn.functional as F
 
 from augury.augmentations import flips, rotation
 from augury.data import as_dataset
+from augury.forecasting import training
 from augury.forecasting.training import blocks as blocks_module
 from augury.forecasting.training.blocks import Block
 from augury.forecasting.training.grouped import Grouped
@@ -110,6 +112,15 @@ def test_networks_learn_the_same_on_a_gpu_with_and_without(architecture, monkeyp
             monkeypatch.setattr(blocks_module, "fused_kernels", lambda device: None)
     assert torch.equal(found[0], found[1])
     assert (found[0].softmax(-1) - found[2].softmax(-1)).abs().mean() < 0.02
+
+
+def test_trying_the_kernels_leaves_the_global_generator_alone(monkeypatch):
+    kernels = SimpleNamespace(compile_all=lambda: None, run_blocks=lambda x, blocks: blocks[0](x))
+    monkeypatch.setattr(training, "fused", kernels, raising=False)
+    monkeypatch.setitem(sys.modules, "augury.forecasting.training.fused", kernels)
+    before = torch.get_rng_state()
+    assert blocks_module.fused_kernels.__wrapped__(torch.device("cpu")) is kernels
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_without_triton_layers_are_torchs_own(monkeypatch):

@@ -81,9 +81,8 @@ _MOST_SHARE = 2 / 3  # of the data that a fold may train on
 _LEAST_SHARE = 0.1  # of the plan: a small network on less is too unlike, and one fold is better
 _HELD, _LEAST_HELD, _MOST_HELD = 6, 1000, 2500  # held-out examples: times those trained on
 _SMALL = 40  # pixels: larger images are tried at 64 pixels where the planned network is
-_LARGER = (
-    1.5  # images of 64 pixels take three times as long: so many times fewer examples are tried
-)
+# Images of 64 pixels take three times as long: so many times fewer examples are tried.
+_LARGER = 1.5
 
 
 def make_trial(plan: TrainingPlan, data: Dataset, level: int, own: bool = False) -> Trial:
@@ -215,6 +214,7 @@ def measure_pace(
         )  # fmt: skip
         if device.type == "cuda":
             torch.cuda.synchronize()
+            times[-1] = time.perf_counter()  # steps are done some time after they are begun
         return (times[-1] - times[0]) / max(1, len(times) - 1)
 
     try:

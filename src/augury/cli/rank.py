@@ -282,10 +282,7 @@ def say_late(seconds: float, budget: float | None) -> str:
     """Return a sentence if a budget was exceeded by over 20 % and two seconds; else nothing."""
     if budget is None or seconds <= 1.2 * budget + 2:
         return ""
-    return (
-        f"This took {seconds:.0f} s, more than the budget of {budget:g} s: the machine became "
-        "slower after the work was planned."
-    )
+    return f"This took {seconds:.0f} s, more than the budget of {budget:g} s."
 
 
 def _signed(value: float, digits: int) -> str:

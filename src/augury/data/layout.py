@@ -28,7 +28,7 @@ def to_array(x: Any, what: str = "examples") -> np.ndarray:
             x = x.float()
         return x.numpy()
     if np.ma.is_masked(x):
-        raise AuguryError(f"{what} must be known, but some are masked; fill or drop these")
+        raise AuguryError(f"{what} must not be masked; fill or drop the masked values")
     try:
         return np.asarray(x)
     except (ValueError, TypeError, OverflowError) as error:

@@ -47,7 +47,7 @@ def verdict(gain: float, probability: float, matters: float) -> str:
 
 
 def explain(rows: Iterable[Row]) -> str:
-    """Return by what rule candidates are said to help, if intervals of such reach past zero."""
+    """Return the rule behind *helps* and *hurts* if the interval of such a row includes zero."""
     past = [row for row in rows if row.verdict in ("helps", "hurts") and row.low <= 0 <= row.high]
     if not past:
         return ""

@@ -91,7 +91,7 @@ def _timm(name: str, shape: tuple[int, ...], pretrained: bool, outputs: int | No
         timm = importlib.import_module("timm")
     except (ImportError, RuntimeError, OSError) as error:  # torchvision may not fit torch
         raise AuguryError(
-            f"{name!r} is neither a file nor module:function, but timm, which may have a model of "
+            f"{name!r} is neither a file nor module:function, and timm, which may have a model of "
             f"that name, cannot be imported ({cause(error)}); pip install timm, or use "
             "module:function"
         ) from None

@@ -26,8 +26,7 @@ class StrengthCurve:
     def safe(self) -> Row | None:
         """The strongest setting, beyond which gains fall below half of the best one.
 
-        None if the best setting is not even said to help probably: half of a gain that may be
-        none is not known to be safe.
+        None unless the verdict on the best setting is *helps* or *probably helps*.
         """
         best = max(range(len(self.rows)), key=lambda k: self.rows[k].gain)
         if self.rows[best].verdict not in ("helps", "probably helps"):

@@ -20,7 +20,7 @@ import json
 import math
 import tempfile
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -133,16 +133,24 @@ def clear(cell: Cell) -> np.ndarray:
     return moved > float(stdtrit(freedom, CLEAR))
 
 
-def fit(cells: list[Cell]) -> Calibration:
-    """Fit slope, floor and share by likelihood, every source counting alike."""
+def fit(cells: list[Cell], like: Calibration | None = None) -> Calibration:
+    """Fit slope, floor and share by likelihood, every source counting alike.
+
+    Slope and share are those of `like` where that is given, and the floor alone is fitted.
+    """
     counts: dict[str, int] = {}
     for cell in cells:
         counts[cell["source"]] = counts.get(cell["source"], 0) + 1
     freedom = PLANNED.freedom
 
+    def settings_of(theta: np.ndarray) -> Calibration:
+        if like is not None:
+            return replace(like, floor=float(np.exp(theta[0])))
+        slope, floor, share = np.exp(theta).tolist()
+        return Calibration(slope=slope, floor=floor, share=share)
+
     def misfit(theta: np.ndarray) -> float:
-        slope, floor, share = np.exp(theta)
-        settings = Calibration(slope=slope, floor=floor, share=share)
+        settings = settings_of(theta)
         total = 0.0
         for cell in cells:
             gain, spread, real = arrays(cell, settings)
@@ -150,12 +158,10 @@ def fit(cells: list[Cell]) -> Calibration:
             total -= float(log.mean()) / counts[cell["source"]]
         return total
 
-    start = np.log([1.0, 0.02, 0.2])
-    corners = np.concatenate([start[None], start + 0.3 * np.eye(3)])  # log 1 alone takes no step
+    start = np.log([1.0, 0.02, 0.2] if like is None else [like.floor])
+    corners = np.concatenate([start[None], start + 0.3 * np.eye(len(start))])  # log 1 takes no step
     options = {"maxiter": 120, "xatol": 0.02, "initial_simplex": corners}
-    found = minimize(misfit, start, method="Nelder-Mead", options=options)
-    slope, floor, share = np.exp(found.x)
-    return Calibration(slope=slope, floor=floor, share=share)
+    return settings_of(minimize(misfit, start, method="Nelder-Mead", options=options).x)
 
 
 def judge(cell: Cell, calibration: Calibration) -> dict[str, float]:
@@ -194,19 +200,24 @@ def judged(folder: Path, trial: str = "trial") -> list[tuple[Cell, dict[str, flo
     """Judge every cell that has a trial, by constants fitted to the other sources.
 
     `trial` is ``"trial"`` for trials of the planned network, ``"small"`` for those of a small one
-    in its place, ``"quick"`` for the default on a CPU, which has the constants of the small one.
-    Fine-tuning is judged apart.
+    in its place, ``"quick"`` for those of a small one with less work. Fine-tuning is judged apart.
     """
-    cells = _tried(folder, trial)
-    known = _tried(folder, "small") if trial == "quick" else cells
-    fitted = {
-        source: fit([cell for cell in known if cell["source"] != source])
-        for source in {cell["source"] for cell in cells}
-    }
+    cells = tried(folder, trial)
+    fitted = {source: constants(folder, trial, source) for source in {c["source"] for c in cells}}
     return [(cell, judge(cell, fitted[cell["source"]])) for cell in cells]
 
 
-def _tried(folder: Path, trial: str) -> list[Cell]:
+def constants(folder: Path, trial: str, without: str = "") -> Calibration:
+    """Fit the constants of such trials to all cells but those of a source.
+
+    Those of ``"quick"`` differ from ``"small"`` in the floor alone.
+    """
+    cells = [cell for cell in tried(folder, trial) if cell["source"] != without]
+    return fit(cells, constants(folder, "small", without) if trial == "quick" else None)
+
+
+def tried(folder: Path, trial: str) -> list[Cell]:
+    """Return the cells that have such a trial, as their trial."""
     return [
         {**cell, "trial": cell[trial]}
         for cell in read(folder)

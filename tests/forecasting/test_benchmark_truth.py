@@ -10,7 +10,11 @@ import pytest
 import torch
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+import predict
 from _truth import halves, part_at_random, regret, reliability, self_forecast
+
+from augury.forecasting.forecast import PLANNED, QUICK, SMALL
+from augury.forecasting.scores import trial as score
 
 
 def make_cell(real, run, example, seed=0, seeds=12, parts=4):
@@ -86,3 +90,31 @@ def test_parts_of_a_test_set_have_each_class():
     parts = part_at_random(y)
     for c, count in ((0, 10), (1, 3)):
         assert torch.bincount(parts[y == c]).tolist() == [count] * 4
+
+
+@pytest.mark.parametrize(
+    ("trial", "used"), [("trial", PLANNED), ("small", SMALL), ("quick", QUICK)]
+)
+def test_the_constants_of_forecasts_are_those_that_the_committed_trials_give(trial, used):
+    found = predict.constants(predict.RESULTS, trial)
+    assert (used.slope, used.floor, used.share) == pytest.approx(
+        (found.slope, found.floor, found.share), rel=0.02
+    )
+
+
+def test_a_trial_with_less_work_is_less_sure():
+    assert QUICK.floor > SMALL.floor > PLANNED.floor
+    cell = predict.tried(predict.RESULTS, "small")[0]
+    (gain, spread, _), (same, wider, _) = (predict.arrays(cell, c) for c in (SMALL, QUICK))
+    assert np.array_equal(gain, same)
+    assert (wider > 1.05 * spread).all()
+
+
+@pytest.mark.parametrize("trial", ["trial", "small", "quick"])
+def test_what_a_ranking_says_of_its_trust_was_measured(trial):
+    said = {"trial": score._PLANNED, "small": score._SMALL, "quick": score._QUICK}[trial]
+    rows = [found for _, found in predict.judged(predict.RESULTS, trial)]
+    rho = [row["spearman"] for row in rows]
+    verdicts, wrong = (sum(row[k] for row in rows) for k in ("said", "wrong"))
+    assert f"{min(rho):.2f} to {max(rho):.2f} (mean {np.mean(rho):.2f})" in said
+    assert f"{100 * (1 - wrong / verdicts):.0f} % of {verdicts:.0f} verdicts were right" in said

@@ -13,7 +13,7 @@ from augury.augmentations import flips, identity, parse
 from augury.data import as_dataset
 from augury.forecasting import series
 from augury.forecasting.effort import DECIDES
-from augury.forecasting.forecast import CUT, PLANNED, SMALL, Forecast
+from augury.forecasting.forecast import CUT, PLANNED, QUICK, SMALL, Forecast, expect
 from augury.forecasting.plan import TrainingPlan
 from augury.forecasting.scores import Setting
 from augury.forecasting.scores import trial as module
@@ -63,7 +63,7 @@ def test_the_result_is_the_forecast(monkeypatch):
     assert (trial.epochs, trial.examples, trial.folds, asked["numbers"]) == (12, 256, 1, [0])
     assert (asked["seed"], asked["device"], asked["fitted"]) == (3, CPU, [flips()])
     forecast = Forecast(
-        [fold(0.6, (0.59, 0.61))], data.y, 10, trained=256, planned=600, calibration=SMALL
+        [fold(0.6, (0.59, 0.61))], data.y, 10, trained=256, planned=600, calibration=QUICK
     )
     assert found.candidates == [forecast.judge(0)]
     base = forecast.baseline
@@ -86,7 +86,7 @@ def test_the_planned_examples_are_those_of_the_plan(monkeypatch):
     plan = TrainingPlan(examples=256)
     found = judge(monkeypatch, data, plan=plan)[0]
     forecast = Forecast(
-        [fold(0.6, (0.59, 0.61))], data.y, 10, trained=256, planned=256, calibration=SMALL
+        [fold(0.6, (0.59, 0.61))], data.y, 10, trained=256, planned=256, calibration=QUICK
     )
     assert found.baseline.score == pytest.approx(100 * forecast.baseline.expected)
 
@@ -179,7 +179,7 @@ def test_the_three_that_lead_are_followed(monkeypatch):
     shares = [0.6, 0.7, 0.65, 0.62]
     assert folds[0].right.mean(0).tolist() == pytest.approx(shares)
     assert (planned, options["seed"], options["device"]) == (600, 3, CPU)
-    assert (options["calibration"], options["own"]) == (SMALL, None)
+    assert (options["calibration"], options["own"]) == (QUICK, None)
     assert trial.examples == 256
     assert len(data) == 600
     assert found.trends == ("followed",)
@@ -288,17 +288,21 @@ def test_tables_are_bound_to_the_rows_of_each_fold(monkeypatch):
     assert "linear model is better" not in found.warnings[-1]
 
 
-@pytest.mark.parametrize(("effort", "calibration"), [(2, CUT), (3, SMALL)])
+@pytest.mark.parametrize(("effort", "calibration"), [(2, CUT), (3, QUICK), (6, QUICK), (7, SMALL)])
 def test_what_a_cut_costs_is_in_the_interval(monkeypatch, effort, calibration):
-    """Fewer epochs than planned: a gain may be wrong by its own size, and more."""
+    """Fewer epochs than planned, or fewer examples than by default."""
     found, score, _, _ = judge(monkeypatch, images(), effort=effort)
     forecast = Forecast(
-        [fold(0.6, (0.59, 0.61))], images().y, 10, trained=score.trial.examples, planned=600,
-        calibration=calibration,
+        [fold(0.6, (0.59, 0.61))] * score.trial.folds, images().y, 10,
+        trained=score.trial.examples, planned=600, calibration=calibration,
     )  # fmt: skip
     assert found.candidates == [forecast.judge(0)]
-    row = found.candidates[0]
-    assert (row.low < -row.gain) is (effort < 3)
+
+
+def test_the_less_work_the_wider_the_interval():
+    spreads = [expect(0.4, 0.05, 0.8, True, c)[1] for c in (CUT, QUICK, SMALL, PLANNED)]
+    assert spreads == sorted(spreads, reverse=True)
+    assert spreads[0] > expect(0.4, 0.05, 0.8, True, CUT)[0]  # wrong by the gain itself, and more
 
 
 def test_few_examples_of_a_class_that_counts_alike_leave_doubt(monkeypatch):

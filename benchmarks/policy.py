@@ -38,6 +38,7 @@ from augury import load_network, search_policy
 from augury._base.devices import resolve_device
 from augury._base.files import write
 from augury._base.rng import Rng
+from augury._base.text import listed
 from augury.augmentations import Augmentation, identity, parse
 from augury.data import as_dataset
 from augury.forecasting.policy.space import without
@@ -283,8 +284,8 @@ def longer_table(results: list[Found], stage: str) -> list[str]:
     shown = " | ".join(f"{v:+.1f}" for v in (chosen, *means))
     each = zip(RIVALS.values(), means, strict=True)
     behind = [f"{name} by {mean - chosen:.1f} points" for name, mean in each if mean > chosen]
-    words = f"behind {', '.join(behind)}" if behind else "ahead of each of them"
-    return [*lines, f"| **mean** | | | | | {shown} |", "", f"On average the choice is {words}."]
+    words = f"behind {listed(behind)}" if behind else "ahead of each of them"
+    return [*lines, f"| **mean** | | | | | {shown} |", "", f"On average, the chosen policy is {words}."]
 
 
 def choices(results: list[Found]) -> list[str]:
@@ -333,26 +334,26 @@ def ahead(results: list[Found]) -> str:
                 f"{error(found, best):.1f})"
             )
     return (
-        f"On average the choice gains {mean[0]:+.1f} points over TrivialAugment, {mean[1]:+.1f} "
-        f"over RandAugment(2,9) and {mean[2]:+.1f} over flip and crop. Against the recipe that "
-        "turned out best for each set, which nobody knows beforehand, it is "
+        f"On average, the chosen policy gains {mean[0]:+.1f} points over TrivialAugment, "
+        f"{mean[1]:+.1f} over RandAugment(2,9) and {mean[2]:+.1f} over flip and crop. Compared with "
+        "the recipe that turned out best for each data set, which is not known in advance, it is "
         f"{'; '.join(behind) or 'nowhere more than 0.3 points behind'}."
     )
 
 
 _LONGER = """\
-The search takes time, in which the recipes could have been trained for more epochs. Gains of the
-choice for the planned epochs, and of recipes that were trained longer, by as many epochs as an
-ordinary PyTorch loop has in that time (one network, views made on the GPU batch by batch, about
-15 ms a step):"""
+In the time that the search takes, the recipes could have been trained for more epochs. The next
+table shows the gains of the chosen policy for the planned number of epochs, and the gains of the
+recipes after longer training: by as many epochs as an ordinary PyTorch loop completes in that time
+(one network, views computed on the GPU batch by batch, about 15 ms per step):"""
 _LONGEST = """\
-The same by the clock of this library's own loop, which repeats recorded steps and trains a network
-of this size several times faster:"""
+The same comparison with augury's own training loop, which replays recorded steps and trains a
+network of this size several times faster:"""
 _OLDER = (
-    "The policies for {} were searched by an earlier version, in which the contenders had no round "
-    "of their own, and TrivialAugment × 4 and UniformAugment took no part."
+    "The policies for {} were found by an earlier version of the search, which had no separate "
+    "round for the contenders and did not compare with TrivialAugment × 4 and UniformAugment."
 )
-_NOT_LONGER = "Not measured: recipes that are trained longer by the time that the search took."
+_NOT_LONGER = "Not measured: training the recipes longer, by the time that the search takes."
 
 
 def page() -> str:

@@ -285,7 +285,12 @@ def longer_table(results: list[Found], stage: str) -> list[str]:
     each = zip(RIVALS.values(), means, strict=True)
     behind = [f"{name} by {mean - chosen:.1f} points" for name, mean in each if mean > chosen]
     words = f"behind {listed(behind)}" if behind else "ahead of each of them"
-    return [*lines, f"| **mean** | | | | | {shown} |", "", f"On average, the chosen policy is {words}."]
+    return [
+        *lines,
+        f"| **mean** | | | | | {shown} |",
+        "",
+        f"On average, the chosen policy is {words}.",
+    ]
 
 
 def choices(results: list[Found]) -> list[str]:
@@ -335,8 +340,9 @@ def ahead(results: list[Found]) -> str:
             )
     return (
         f"On average, the chosen policy gains {mean[0]:+.1f} points over TrivialAugment, "
-        f"{mean[1]:+.1f} over RandAugment(2,9) and {mean[2]:+.1f} over flip and crop. Compared with "
-        "the recipe that turned out best for each data set, which is not known in advance, it is "
+        f"{mean[1]:+.1f} over RandAugment(2,9) and {mean[2]:+.1f} over flip and crop. Compared "
+        "with the recipe that turned out best for each data set, which is not known in advance, it "
+        "is "
         f"{'; '.join(behind) or 'nowhere more than 0.3 points behind'}."
     )
 

@@ -31,7 +31,7 @@ def test_warnings_of_the_data_stand_before_the_numbers(capsys):
     about = make_ranking().dataset
     few = ["few-examples", "there are only 30 examples"]
     out = shown(capsys, dataset=about | {"warnings": [few]})
-    assert out.index("Careful: there are only 30 examples.") < out.index("augmentation")
+    assert out.index("Warning: there are only 30 examples.") < out.index("augmentation")
 
 
 def test_what_to_try_first_is_said(capsys):

@@ -91,7 +91,7 @@ def test_rows_are_what_the_score_found_best_first(made):
     assert (found.baseline.score, found.baseline.low, found.baseline.high) == (50, 45, 55)
     assert (found.seed, found.n_views, found.command) == (5, 3, "augury rank")
     assert found.trust.startswith(
-        "a little Candidates are said to help"
+        "a little The verdicts “helps” and “hurts”"
     )  # one interval has 0 in it
     assert (found.features, found.effort) == ("made up", {"level": 3})
     assert found.warnings == ("be warned",)

@@ -204,13 +204,13 @@ def test_where_nothing_helps_nothing_is_chosen(made, monkeypatch):
         monkeypatch.setitem(GAINS, spec, -0.1)
     found = search_policy(images(), device="cpu")
     assert found.spec == "identity"
-    assert found.reason == "Nothing that was tried beats training without augmentation."
+    assert found.reason == "Nothing that was tried beat training without augmentation."
     row = found.chosen
     assert (row.gain, row.low, row.high, row.probability, row.rounds) == (0, 0, 0, 0.5, 2)
     assert found.per_class == {}
     fixed = search_policy(images(), device="cpu", always=["noise(0.05)"])
     assert fixed.spec == "noise(0.05)"
-    assert fixed.reason.endswith("augmentation beyond the parts that are fixed.")
+    assert fixed.reason.endswith("augmentation other than the required parts.")
     rows = [row for row in fixed.rows if row.role != "shorter"]
     assert [row.spec for row in rows].count("noise(0.05)") == 1
     tried = next(
@@ -240,9 +240,7 @@ def test_a_recipe_wins_where_nothing_is_clearly_better(made, monkeypatch):
     monkeypatch.setitem(GAINS, TRIVIAL, 0.155)
     found = search_policy(images(), device="cpu")
     assert found.spec == TRIVIAL
-    assert found.reason == (
-        "Nothing that was built for this data is clearly better than this recipe."
-    )
+    assert found.reason == ("No policy built for this data is clearly better than this recipe.")
     assert found.given is None
     monkeypatch.setitem(GAINS, "cutout(0.25)", 0.3)
     own = search_policy(images(), device="cpu", rivals=["cutout(0.25)"])

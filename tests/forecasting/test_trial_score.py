@@ -233,7 +233,7 @@ def test_trust_is_of_the_work_that_was_done(monkeypatch):
     assert {said[k] for k in (0, 1, 2)} == {module._CUT}
     for k in (3, 4):
         assert said[k] == (
-            f"{module._QUICK} This trial had less work than those: --effort {k} in place of 5."
+            f"{module._QUICK} This trial did less work than those: --effort {k} instead of 5."
         )
     assert {said[k] for k in (5, 6)} == {module._QUICK}
 
@@ -283,7 +283,7 @@ def test_tables_are_bound_to_the_rows_of_each_fold(monkeypatch):
         score = TrialScore(Setting(data, None, 8, 3, CPU, effort=4))
         found = score.judge_all([flips()])
         assert len(found.warnings) == said
-        assert "not among those that forecasts were checked on" in found.warnings[0]
+        assert "forecasts were not checked on this kind of data" in found.warnings[0]
     assert len(asked) == 2
     assert "linear model is better" not in found.warnings[-1]
 

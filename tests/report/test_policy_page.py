@@ -84,7 +84,7 @@ def test_the_page_says_what_the_policy_does_and_gains() -> None:
         "data:image/png",
         "Compared with the usual recipes",
         "Some classes lose",
-        "Points that it adds",
+        "Points added",
         "augment = v2.Compose([])",
         "policies: 31 policies on 250 examples",
     ]
@@ -123,7 +123,7 @@ def test_findings() -> None:
     found = {f.code: f for f in page.find(Found())}
     assert set(found) == {"P001", "P003"}
     assert found["P001"].evidence == ("class dog: −2.0 (−3.0 to −1.0)",)
-    assert found["P003"].evidence == ("without translation(0.1) nothing is lost",)
+    assert found["P003"].evidence == ("nothing is lost without translation(0.1)",)
     higher = (*Found().rows, Row("trivial_augment(2)", "rival", 2.6, 1.0, 4.0))
     assert "P002" in {f.code for f in page.find(Found(rows=higher))}
     few = Found(dataset={**Found().dataset, "warnings": [["few-examples", "there are only 60"]]})
@@ -138,10 +138,10 @@ def test_findings() -> None:
             {"rows": (Row(SPEC, "chosen", 0.0, -100.0, 100.0, 0.5, 0),)},
             "Start on photos with this mild",
         ),
-        ({"contributions": {}}, "The policy has one part, so there is nothing to leave out."),
-        ({"per_class": {}}, "No gains by class came with this policy."),
+        ({"contributions": {}}, "The policy has only one part, so there is nothing to leave out."),
+        ({"per_class": {}}, "This policy has no gains by class."),
         ({"per_class": {str(k): (k, k - 1, k + 1) for k in range(200)}}, ">199</li>"),
-        ({"command": ""}, "none: made in Python"),
+        ({"command": ""}, "none: run from Python"),
     ],
 )
 def test_empty_states_have_their_sentence(changes: dict[str, Any], said: str) -> None:
@@ -168,5 +168,5 @@ def test_a_default_that_was_not_tried_is_better_by_nothing() -> None:
     for text in (page.to_html(found), page.to_markdown(found)):
         assert "TrivialAugment" in text
         assert "better by" not in text.lower()
-        assert "came out higher" not in text
+        assert "has a higher gain" not in text
     assert "better by" in page.to_markdown(Found())

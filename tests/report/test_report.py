@@ -108,13 +108,13 @@ def test_odd_file_names_can_be_written() -> None:
     ("ranking", "sentence"),
     [
         (make_ranking(kind="vector"), "Rows of a table have no pictures."),
-        (replace(make_ranking(), gallery=None), "No pictures came with this result"),
-        (make_ranking(classes=[]), "No gains by class came with this ranking."),
+        (replace(make_ranking(), gallery=None), "This result has no pictures"),
+        (make_ranking(classes=[]), "This ranking has no gains by class."),
         (
             with_data(make_ranking(classes=[]), classes=None),
-            "The target is a real value, so there are no classes to look at one by one.",
+            "The target is a real value, so there are no gains by class.",
         ),
-        (with_data(make_ranking(), notes=[]), "none: the data were used as they are"),
+        (with_data(make_ranking(), notes=[]), "none: the data was used as is"),
         (with_data(make_ranking(["invert"], ["a"]), notes=[]), "Only one candidate"),
         (
             with_data(
@@ -125,7 +125,7 @@ def test_odd_file_names_can_be_written() -> None:
         ),
         (
             replace(make_ranking(), rows=(make_row("invert", -0.02), make_row("flips", -0.1))),
-            "No candidate is expected to help, so there is none to copy.",
+            "No candidate is expected to help, so there is nothing to copy.",
         ),
         (replace(make_ranking(), command=""), "repeat it with augury.rank on the same data"),
     ],

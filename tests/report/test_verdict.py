@@ -63,7 +63,7 @@ def test_verdict_when_the_highest_is_uncertain() -> None:
     rows = (make_row("invert", 0.03, 0.05), make_row("flips", 0.02), make_row("noise(0.1)", -0.02))
     lead, uncertain, counts = verdict.sentences(replace(make_ranking(), rows=rows))
     assert lead.startswith("flips leads the candidates known to help on mnist5k: +0.020 alignment")
-    assert uncertain == "invert came out higher (+0.030), but less surely."
+    assert uncertain == "invert has a higher gain (+0.030), but less certain."
     assert counts == (
         "1 of 3 candidates helps, 1 cannot be told apart from no augmentation, 1 hurts."
     )

@@ -33,7 +33,7 @@ def test_where_no_gain_is_known_nothing_is_safe():
     assert curve.safe is None
     ranking = replace(make_ranking(), rows=unknown)
     (drawing,) = draw_curves(ranking)
-    assert (drawing.said, drawing.shaded) == ("No setting is known to gain.", None)
+    assert (drawing.said, drawing.shaded) == ("No setting is known to help.", None)
 
 
 def test_strength_follows_the_family():

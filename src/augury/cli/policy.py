@@ -139,7 +139,7 @@ def show(result: Policy) -> None:
     say(f"{data['name']}: {data['examples']:,} images, {len(data['classes'])} classes")
     say(describe_plan(result.plan))
     for _, sentence in data["warnings"]:
-        say(f"Careful: {sentence}.")
+        say(f"Warning: {sentence}.")
     say(f"policy: {result}")
     say(result.reason)
     if not result.path:

@@ -243,7 +243,7 @@ def show(result: Ranking) -> None:
     if trial:
         say(describe_plan(result.plan))
     for _, sentence in data["warnings"]:
-        say(f"Careful: {sentence}.")
+        say(f"Warning: {sentence}.")
     for warning in result.warnings:
         say(f"No verdicts: {warning}.")
     digits = 2 if trial else 4
@@ -317,6 +317,6 @@ def show_strengths(result: Ranking) -> None:
     for curve in result.curves(3):
         safe = curve.safe
         if safe is None:
-            say(f"{curve.family}: no setting is known to gain")
+            say(f"{curve.family}: no setting is known to help")
         else:
             say(f"{curve.family}: safe up to {safe.augmentation}")

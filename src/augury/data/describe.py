@@ -64,7 +64,7 @@ def _warnings(data: Dataset, seen: int | None) -> list[tuple[str, str]]:
         found.append(
             (
                 "unequal-classes",
-                f"classes are very unequal: {counts[most]:,} examples of {most!r} and "
+                f"the classes are very imbalanced: {counts[most]:,} examples of {most!r} and "
                 f"{counts[least]:,} of {least!r}; plain accuracy says little about the small ones",
             )
         )
@@ -81,7 +81,7 @@ def _warnings(data: Dataset, seen: int | None) -> list[tuple[str, str]]:
         found.append(
             (
                 "many-classes",
-                f"there are {len(counts):,} classes, but only {seen:,} examples are looked at: "
+                f"there are {len(counts):,} classes, but only {seen:,} examples are used: "
                 "most classes are seen once or not at all",
             )
         )

@@ -27,20 +27,21 @@ CALIBRATIONS = {
 """How far planned trainings stray from trials of each network: ``docs/prediction_series.md``."""
 TRUST = {
     "fcn": (
-        "Forecasts were compared with real training on eleven sets of series, each by constants "
-        "that were fitted without it. On the seven sets whose order repeats with other seeds and "
-        "test series they ranked the candidates with a correlation of 0.75 to 0.96 (mean 0.85), "
-        "and the best of the first three fell 0.03 points short of the best candidate on average; "
-        "on the other four sets the correlation was 0.05 to 0.49. All 91 verdicts were right, as "
-        "were 164 of 173 that also count “probably”."
+        "Forecasts were compared with real training on eleven sets of series, each with constants "
+        "fitted to the other sets. On the seven sets whose real order is reproducible with other "
+        "seeds and test series, the rank correlation was 0.75 to 0.96 (mean 0.85), and the best of "
+        "the top three candidates fell 0.03 points short of the best candidate on average; on the "
+        "other four sets, the correlation was 0.05 to 0.49. All 91 verdicts without “probably” "
+        "were right, and 164 of 173 if those with “probably” are counted."
     ),
     "small": (
-        "Forecasts by trials of a small network were compared with real training on seven sets of "
-        "series, each by constants that were fitted without it. On the six sets whose order "
-        "repeats they ranked the candidates with a correlation of 0.66 to 0.83 (mean 0.76), and "
-        "the best of the first three fell 0.2 points short of the best candidate on average; on "
-        "the seventh the correlation was 0.17. All 4 verdicts were right, as were 72 of 82 with "
-        "“probably”. A GPU, or --effort 9, trains the planned network."
+        "Forecasts from trials with a small network were compared with real training on seven sets "
+        "of series, each with constants fitted to the other sets. On the six sets whose real order "
+        "is reproducible, the rank correlation was 0.66 to 0.83 (mean 0.76), and the best of the "
+        "top three candidates fell 0.2 points short of the best candidate on average; on the "
+        "seventh, the correlation was 0.17. All 4 verdicts without “probably” were right, and 72 "
+        "of 82 if those with “probably” are counted. To try the planned network, use a GPU or "
+        "--effort 9."
     ),
 }
 """How far forecasts can be relied on, by the network of the trial."""

@@ -19,13 +19,13 @@ CALIBRATIONS = {NETWORK: Calibration(slope=0.92, floor=0.103, share=0.0)}
 """How far planned trainings stray from trials: ``docs/prediction_sound.md``."""
 TRUST = {
     NETWORK: (
-        "Forecasts were compared with real training on two sets, each by constants that were "
-        "fitted to the other. On spoken digits, trained on three or four speakers and tested on "
-        "others, they ranked the candidates with a correlation of 0.63 to 0.92 (mean 0.79), and "
-        "the best of the first three fell 2 points short of the best candidate on average, where "
-        "that gained 4 to 17 points: so few speakers differ too much. On notes of instruments the "
-        "correlation was 0.97, and nothing was missed. All 32 verdicts were right, as were 75 of "
-        "82 with “probably”."
+        "Forecasts were compared with real training on two data sets, each with constants fitted "
+        "to the other. On spoken digits, trained on three or four speakers and tested on others, "
+        "the rank correlation with the real order was 0.63 to 0.92 (mean 0.79), and the best of "
+        "the top three candidates fell 2 points short of the best candidate on average, which "
+        "gained 4 to 17 points: so few speakers differ too much. On instrument notes, the "
+        "correlation was 0.97, and the best of the top three fell 0 points short. All 32 verdicts "
+        "without “probably” were right, and 75 of 82 if those with “probably” are counted."
     )
 }
 """How far forecasts can be relied on."""

@@ -52,6 +52,6 @@ def explain(rows: Iterable[Row]) -> str:
     if not past:
         return ""
     return (
-        f"Candidates are said to help or to hurt at a probability of {100 * SURE:.0f} % or more. A "
-        "95 % interval is wider than that requires, so some beside these verdicts include zero."
+        f"The verdicts “helps” and “hurts” require a probability of {100 * SURE:.0f} % or more. A "
+        "95 % interval is stricter, so the intervals of some of these candidates include zero."
     )

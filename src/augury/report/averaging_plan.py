@@ -18,7 +18,7 @@ _STYLES = {
     1: ("#1261a6", "o", "averaged, first order"),
     2: ("#b3430c", "D", "averaged, second order"),
 }
-_HEADER = ("loss of a step", "step", "of all views", "error", "note")
+_HEADER = ("loss", "step time", "of all views", "error", "note")
 _MOST = 2.0  # errors beyond this are drawn at the edge of the figure
 
 
@@ -30,7 +30,7 @@ def note(plan: AveragingPlan, choice: AveragingChoice) -> str:
         return "expected to do harm"
     if choice == plan.usual:
         return "usual practice"
-    return "" if choice in plan.front else "beaten in time and error"
+    return "" if choice in plan.front else "worse in both time and error"
 
 
 def _rows(plan: AveragingPlan) -> list[list[str]]:
@@ -50,12 +50,12 @@ def facts(plan: AveragingPlan) -> list[tuple[str, str]]:
         ("Augmentation", plan.augmentation),
         ("Views of each example", f"{plan.n_views:,}"),
         ("Examples in a step", f"{plan.examples:,}"),
-        ("Time to save", f"{plan.saving:.0%} of a step of all views"),
+        ("Time to save", f"{plan.saving:.0%} of a step on all views"),
         ("Device", plan.device),
         (
             "Error",
             "distance of the mean gradient from that of all views, relative to the distance "
-            "without augmentation: 0 % is full augmentation, 100 % no better than none",
+            "without augmentation: 0 % is full augmentation, 100 % no better than without any",
         ),
         (
             "Expected to do harm",

@@ -13,11 +13,11 @@ from augury.report.page import render_page
 if TYPE_CHECKING:
     from augury.objectives.bounds import Certificate
 
-_TITLE = "What averaged features guarantee"
+_TITLE = "Guarantee for averaged features"
 _WORDS = {
-    "a": "Least eigenvalue of the mean covariance of views",
+    "a": "Smallest eigenvalue of the mean covariance of views",
     "b": "Largest eigenvalue of the mean covariance of views",
-    "c": "Least eigenvalue of the second moment of averaged features",
+    "c": "Smallest eigenvalue of the second moment of averaged features",
     "alpha": "Strong convexity of the loss",
     "beta": "Smoothness of the loss",
     "ridge": "Ridge penalty λ",
@@ -62,6 +62,6 @@ def certificate_figure(certificate: Certificate) -> Figure:
     axes.axvspan(0, 0.1, color="#1261a6", alpha=0.25, label="can be trusted")
     axes.axvspan(0.1, 0.5, color="#1261a6", alpha=0.1, label="a fair guide")
     axes.barh([0], [min(bound, reach)], height=0.4, color="#6b7480", label="bound")
-    axes.set(xlim=(0, reach), yticks=[], xlabel="distance of the weights, times their norm")
+    axes.set(xlim=(0, reach), yticks=[], xlabel="distance of the weights, relative to their norm")
     axes.legend(loc="upper right", fontsize="small", frameon=False)
     return figure

@@ -79,9 +79,9 @@ def strength_curves(ranking: Ranking, fewest: int = 3) -> tuple[Drawing, ...]:
             )
             for row in curve.rows
         ]
-        said, until = "No setting is known to gain.", None
+        said, until = "No setting is known to help.", None
         if curve.safe is not None:
-            said = f"Safe up to {curve.safe.augmentation}: at least half of the best gain."
+            said = f"Safe up to {curve.safe.augmentation}, with at least half of the best gain."
             until = curve.rows.index(curve.safe)
         shaded = None if until is None else (None, until)
         drawings.append(draw(curve.family, said, "gain against strength", points, shaded))

@@ -25,20 +25,20 @@ _WARNINGS = {
         "A011",
         "warning",
         "Too few examples to rely on",
-        "Take the order as a suggestion, and collect more examples before you rely on it.",
+        "Treat the order as a suggestion, and collect more examples before you rely on it.",
         True,
     ),
     "many-classes": (
         "A012",
         "warning",
         "Too many classes for so few examples",
-        "Take the order as a suggestion; look at more examples, or at fewer classes.",
+        "Treat the order as a suggestion; use more examples or fewer classes.",
         True,
     ),
     "unequal-classes": (
         "A010",
         "warning",
-        "The classes are unequal",
+        "The classes are imbalanced",
         "Read the gains by class, and report balanced accuracy when you train.",
         False,
     ),
@@ -83,7 +83,7 @@ def find(ranking: Ranking) -> tuple[Finding, ...]:
 
 
 def hurt_classes(row: Row) -> list[tuple[str, float]]:
-    """Return the classes that a candidate hurts though it helps on the whole, worst first."""
+    """Return the classes that a candidate hurts although it helps overall, worst first."""
     if row.verdict not in ("helps", "probably helps"):
         return []
     lost = [(name, gain) for name, (gain, _, high) in row.per_class.items() if high < 0]
@@ -119,11 +119,11 @@ def _hurt(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
         if lost:
             evidence.append(f"{row.augmentation} ({unit.signed(row.gain)}) hurts {listed(lost)}")
     if evidence:
-        number, said = len(evidence), "Gains on the whole, but hurts a class"
+        number, said = len(evidence), "A candidate helps overall but hurts a class"
         if number > 1:
-            said = f"{number} candidates gain on the whole, but hurt a class"
+            said = f"{number} candidates help overall but hurt a class"
         if number > _MOST:
-            evidence[_MOST:] = [f"so do {number - _MOST} more; the table by class marks them all"]
+            evidence[_MOST:] = [f"and {number - _MOST} more; the table by class marks all of them"]
         yield Finding(
             "A001",
             "warning",
@@ -143,7 +143,7 @@ def _nothing(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
             "A002",
             "notice",
             "No candidate is expected to help",
-            (f"none of {len(ranking.rows)} candidates gained",),
+            (f"none of the {len(ranking.rows)} candidates improves the score",),
             "Leave these out for now. Milder settings and other families may still help: try them "
             "with --sweep.",
         )
@@ -193,7 +193,7 @@ def _edge(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
             "notice",
             "The best setting is the strongest one tried",
             tuple(evidence),
-            "Try stronger settings too (--sweep): the best may lie beyond.",
+            "Also try stronger settings (--sweep): the best one may be beyond this range.",
         )
 
 
@@ -212,9 +212,9 @@ def _strength(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
         yield Finding(
             "A005",
             "info",
-            "The strength makes the difference",
+            "The strength decides whether it helps",
             tuple(evidence),
-            "Stay at or below the setting that helps.",
+            "Use the setting that helps, or a milder one.",
         )
 
 
@@ -232,8 +232,8 @@ def _narrow(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
             "info",
             "The lead is narrow",
             (f"the interval of {best.augmentation} overlaps with that of {listed(names, 4)}",),
-            "Choose among them by what you know of the data, or combine them. The intervals are of "
-            "the gain over no augmentation, so an overlap is only a rough sign.",
+            "Use what you know about the data to choose among them, or combine them. The intervals "
+            "are for the gain over no augmentation, so an overlap is only a rough indication.",
         )
 
 
@@ -244,7 +244,7 @@ def _single(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
             "info",
             "Only one candidate",
             (f"{ranking.rows[0].augmentation} was compared only with no augmentation",),
-            "Rank several candidates, or leave -a out to rank the default ones.",
+            "Rank several candidates, or omit -a to rank the default ones.",
         )
 
 
@@ -254,7 +254,7 @@ def _notes(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
         yield Finding(
             "A008",
             "info",
-            "The data were changed when they were read",
+            "The data was changed when it was read",
             notes,
-            "Compare this ranking only with others of the same examples.",
+            "Compare this ranking only with other rankings of the same examples.",
         )

@@ -74,7 +74,7 @@ def _compared(profile: InvarianceProfile) -> str:
         f"{profile.network} is more invariant than {profile.against} in "
         f"{len(known) - len(worse)} of {count(len(known), 'case')} (a layer under an augmentation)"
     )
-    return f"{text}; not in {listed(worse, 4)}." if worse else f"{text}."
+    return f"{text}; the exceptions are {listed(worse, 4)}." if worse else f"{text}."
 
 
 def say(value: float | None) -> str:
@@ -154,7 +154,7 @@ def _chart(profile: InvarianceProfile, augmentation: str) -> Chart:
 
 
 def _paste(profile: InvarianceProfile) -> list[tuple[str, str]]:
-    return [("The command to repeat this", profile.command)] if profile.command else []
+    return [("The command that repeats it", profile.command)] if profile.command else []
 
 
 def facts(profile: InvarianceProfile) -> list[tuple[str, str]]:
@@ -166,13 +166,13 @@ def facts(profile: InvarianceProfile) -> list[tuple[str, str]]:
         ("Compared with", profile.against or "nothing"),
         ("Data", str(data.get("name", "unknown"))),
         ("Examples", f"{data['examples']:,}" if "examples" in data else "unknown"),
-        ("Shape of one", " × ".join(str(s) for s in data.get("shape") or ()) or "unknown"),
+        ("Shape of an example", " × ".join(str(s) for s in data.get("shape") or ()) or "unknown"),
         ("Layers", f"{len(profile.layers):,}"),
         ("Views of each example", f"{profile.n_views:,}"),
         ("Seed", str(profile.seed)),
         ("Time", duration(profile.seconds)),
         ("Command", profile.command or "none: run from Python"),
-        ("Notes", "; ".join(notes) or "none: the data were used as given"),
+        ("Notes", "; ".join(notes) or "none: the data was used as is"),
     ]
 
 

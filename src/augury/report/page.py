@@ -16,7 +16,7 @@ _TEMPLATES = resources.files(_HERE) / "templates"
 
 
 def render_page(template: str, data: str, *, package: str = _HERE, **context: Any) -> str:
-    """Render a page that stands alone: one file, no network.
+    """Render a self-contained page: one file, no network access.
 
     Parameters
     ----------

@@ -217,7 +217,7 @@ def find(policy: ShownPolicy) -> tuple[Finding, ...]:
                 "Some classes lose",
                 tuple(hurt[:6]),
                 "Look at the pictures: the policy may make one class look like another. "
-                "Forbid the part that does it (--never) and search again.",
+                "Exclude the part that causes it (--never) and search again.",
             )
         )
     chosen = policy.chosen
@@ -227,7 +227,7 @@ def find(policy: ShownPolicy) -> tuple[Finding, ...]:
             Finding(
                 "P002",
                 "info",
-                "A recipe came out higher, but cannot be told apart",
+                "A recipe has a higher gain, but within the noise",
                 tuple(f"{label(row)}: {UNIT.gain(row.gain)}" for row in better),
                 "Among policies that cannot be told apart, a usual recipe is preferred, then the "
                 "simplest.",
@@ -240,7 +240,7 @@ def find(policy: ShownPolicy) -> tuple[Finding, ...]:
                 "P003",
                 "notice",
                 "Some parts contribute nothing",
-                tuple(f"without {part} nothing is lost" for part in idle),
+                tuple(f"nothing is lost without {part}" for part in idle),
                 "Leave them out if they cost time.",
             )
         )
@@ -281,12 +281,12 @@ def facts(policy: ShownPolicy) -> list[tuple[str, str]]:
     return [
         ("Data", str(data.get("name", "unknown"))),
         ("Examples", f"{data['examples']:,}" if "examples" in data else "unknown"),
-        ("Shape of one", " × ".join(str(s) for s in data.get("shape") or ()) or "unknown"),
+        ("Shape of an example", " × ".join(str(s) for s in data.get("shape") or ()) or "unknown"),
         ("Without augmentation", f"{policy.baseline:.1f} % accuracy expected"),
         ("Rounds", rounds or "none: too few examples"),
         ("Seed", str(policy.seed)),
         ("Time", duration(policy.seconds)),
-        ("Command", policy.command or "none: made in Python"),
+        ("Command", policy.command or "none: run from Python"),
     ]
 
 
@@ -361,9 +361,9 @@ def _gallery(policy: ShownPolicy) -> Any:
 
 def _contributions(policy: ShownPolicy) -> str:
     if not policy.contributions:
-        return "It has one part."
+        return "It has only one part."
     rows = [[code(part), UNIT.signed(gain)] for part, gain in policy.contributions.items()]
-    return table(["part", "points that it adds"], rows, right=1)
+    return table(["part", "points added"], rows, right=1)
 
 
 def _listed(steps: Sequence[Any], depth: int = 0) -> list[str]:

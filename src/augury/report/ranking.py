@@ -116,7 +116,7 @@ def no_pictures(dataset: dict[str, Any], gallery: Gallery | None) -> str:
     if dataset.get("kind") == "vector":
         return "Rows of a table have no pictures."
     if gallery is None or not gallery.views:
-        return "No pictures came with this result; its JSON does not hold them."
+        return "This result has no pictures; its JSON does not store them."
     return ""
 
 
@@ -160,10 +160,10 @@ def no_classes(ranking: Ranking) -> str:
     if any(row.per_class for row in ranking.rows):
         return ""
     if ranking.dataset.get("tags") is not None:
-        return "Examples have several labels, so there are no classes to look at one by one."
+        return "Examples have several labels, so there are no gains by class."
     if ranking.dataset.get("classes") is None:
-        return "The target is a real value, so there are no classes to look at one by one."
-    return "No gains by class came with this ranking."
+        return "The target is a real value, so there are no gains by class."
+    return "This ranking has no gains by class."
 
 
 def plan_words(plan: dict[str, Any]) -> str:
@@ -204,10 +204,10 @@ def not_pasted(ranking: Ranking) -> list[str]:
     """Return what there is not to copy, and why."""
     missing = []
     if verdict.first_to_try(ranking) is None:
-        missing.append("No candidate is expected to help, so there is none to copy.")
+        missing.append("No candidate is expected to help, so there is nothing to copy.")
     if not ranking.command:
         missing.append(
-            "The ranking was made in Python: repeat it with augury.rank on the same data and "
+            "The ranking was computed in Python: repeat it with augury.rank on the same data and "
             f"score={ranking.score!r}, n_views={ranking.n_views}, seed={ranking.seed}."
         )
     return missing
@@ -222,7 +222,7 @@ def facts(ranking: Ranking) -> list[tuple[str, str]]:
         ("Data", str(data.get("name", "unknown"))),
         ("Kind", str(data.get("kind", "unknown"))),
         ("Examples", f"{data['examples']:,}" if "examples" in data else "unknown"),
-        ("Shape of one", " × ".join(str(s) for s in data.get("shape") or ()) or "unknown"),
+        ("Shape of an example", " × ".join(str(s) for s in data.get("shape") or ()) or "unknown"),
         ("Classes", "none: a real-valued target" if classes is None else f"{len(classes):,}"),
         ("Score", ranking.score.replace("-", " ")),
         ("Features", ranking.features),
@@ -235,10 +235,10 @@ def facts(ranking: Ranking) -> list[tuple[str, str]]:
         ("Seed", str(ranking.seed)),
         *_effort(ranking),
         ("Time", duration(ranking.seconds)),
-        ("Command", ranking.command or "none: made in Python"),
+        ("Command", ranking.command or "none: run from Python"),
     ]
     notes = [str(note) for note in data.get("notes") or ()]
-    return [*entries, ("Notes", "; ".join(notes) or "none: the data were used as they are")]
+    return [*entries, ("Notes", "; ".join(notes) or "none: the data was used as is")]
 
 
 def _effort(ranking: Ranking) -> list[tuple[str, str]]:

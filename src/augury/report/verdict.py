@@ -79,7 +79,7 @@ def _lead(ranking: Ranking, unit: Unit, name: str) -> list[str]:
         return [f"{chosen.augmentation} helps most on {name}: {said}"]
     return [
         f"{chosen.augmentation} leads the candidates known to help on {name}: {said}",
-        f"{first.augmentation} came out higher ({unit.signed(first.gain)}), but less surely.",
+        f"{first.augmentation} has a higher gain ({unit.signed(first.gain)}), but less certain.",
     ]
 
 

@@ -162,7 +162,7 @@ class AveragingPlan(Result):
         best, usual = self.best, self.usual
         said = [f"Use {_described(best)}."]
         if not self.enough:
-            said.append(f"No harmless choice saves the {self.saving:.0%} asked for.")
+            said.append(f"No harmless choice saves the requested {self.saving:.0%}.")
         if best != usual:
             said.append(f"The usual practice: {_described(usual)}, unbiased but noisy.")
         harm = [c for c in self.choices if c.harmful]

@@ -359,14 +359,15 @@ class _Search:
     def _reason(self, best: int | None, final: list[Augmentation], judged: list[Judgement]) -> str:
         if not self.learnt:
             return (
-                "In the planned epochs the network without augmentation learnt nothing beyond the "
-                "most frequent class, so policies cannot be told apart, and this is a mild default."
+                "In the planned number of epochs, the network without augmentation learnt nothing "
+                "beyond the most frequent class, so policies cannot be told apart; this is a mild "
+                "default."
             )
         if best is None:
-            fixed = " beyond the parts that are fixed" if self.space.always else ""
-            return f"Nothing that was tried beats training without augmentation{fixed}."
+            fixed = " other than the required parts" if self.space.always else ""
+            return f"Nothing that was tried beat training without augmentation{fixed}."
         if final[best] in self.rivals:
-            return "Nothing that was built for this data is clearly better than this recipe."
+            return "No policy built for this data is clearly better than this recipe."
         pairs = zip(final, judged, strict=True)
         recipe = max((found.gain for p, found in pairs if p in self.rivals), default=0.0)
         ahead = judged[best].gain - recipe
@@ -403,7 +404,7 @@ def _too_few(
     chosen = _mild(space)
     return Policy(
         spec=repr(chosen), rows=(_unknown(chosen),), baseline=0.0,
-        reason=f"{len(data)} images are too few to tell policies apart, so this is a mild default.",
+        reason=f"{len(data)} images are too few to tell policies apart; this is a mild default.",
         dataset=describe(data),
         plan=plan.describe(plan, data.total, data.shape),
         path=(), per_class={}, seed=seed,

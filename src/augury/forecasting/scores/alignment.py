@@ -17,8 +17,9 @@ class AlignmentScore(Summed):
 
     def trust(self) -> str:
         return (
-            "Alignment says how well averaged features agree with the labels; it does not forecast "
-            "a network's accuracy, so try the leaders before you rely on them."
+            "Alignment measures how well averaged features agree with the labels; it does not "
+            "forecast a network's accuracy, so train with the top candidates before you rely on "
+            "the ranking."
         )
 
 

@@ -44,9 +44,9 @@ CALIBRATION = Calibration(slope=0.73, floor=0.041, share=0.72)
 
 _TRUST = (
     "Forecasts were compared with boosting on the other halves of eight tables of 150 to 2,000 "
-    "rows, each by constants that were fitted without it: of 33 times that a candidate was said to "
-    "probably help, one hurt by over half a point, but in one split forecast and real gains had a "
-    "rank correlation of 0.22 only: read the order as a hint."
+    "rows, each with constants fitted to the other tables. Of 33 candidates with the verdict "
+    "“probably helps”, one hurt by more than half a point; but in one split, the rank correlation "
+    "between forecast and real gains was only 0.22: treat the order as a hint."
 )
 
 
@@ -79,12 +79,10 @@ class BoostingScore(Score):
         if data.classes is not None and not base.learnt:
             warnings.append(
                 "boosting without augmentation learnt nothing beyond the most frequent class, so "
-                "nothing follows about augmentations"
+                "the result says nothing about augmentations"
             )
         if data.tags is not None:
-            warnings.append(
-                "tables with several labels were not among those that forecasts were checked on"
-            )
+            warnings.append("forecasts were not checked on tables with several labels")
         if data.tags is None:
             self._linear = linear_score(data, self.setting.seed, balanced=base.balanced), base.tried
         own = Judgement(value, 0.0, value - half, value + half, 0.5)
@@ -162,7 +160,8 @@ class BoostingScore(Score):
             return _TRUST
         return (
             f"{_TRUST} A linear model is better than boosting here ({100 * linear:.0f} against "
-            f"{100 * own:.0f} %): try it too, since what helps boosting need not help it."
+            f"{100 * own:.0f} %): try it too, and note that augmentations that help boosting need "
+            "not help it."
         )
 
     def plan(self, planned: dict[str, Any]) -> dict[str, Any]:

@@ -22,33 +22,33 @@ from augury.forecasting.verdicts import POINTS
 from augury.results.ranking import Trend
 
 _PLANNED = (
-    "Such trials were compared with real training on six sources of images, each judged by "
-    "constants that were fitted without it: they ranked the candidates with a correlation of 0.78 "
-    "to 0.97 (mean 0.89), the best of the first three fell 0.03 points short of the best candidate "
-    "on average, and 98 % of 299 verdicts were right."
+    "Trials like this one were compared with real training on six sources of images, each with "
+    "constants fitted to the other sources. The rank correlation with the real order was 0.78 to "
+    "0.97 (mean 0.89), the best of the top three candidates fell 0.03 points short of the best "
+    "candidate on average, and 98 % of 299 verdicts were right."
 )
 _SMALL = (
-    "Trials of a small network in place of the planned one were compared with real training on six "
-    "sources of images, each judged by constants that were fitted without it: they ranked the "
-    "candidates with a correlation of 0.42 to 0.94 (mean 0.80), the best of the first three fell "
-    "0.01 points short of the best candidate on average, and 98 % of 143 verdicts were right. A "
-    "GPU, or --effort 8, trains the planned network."
+    "Trials with a small network instead of the planned one were compared with real training on "
+    "six sources of images, each with constants fitted to the other sources. The rank correlation "
+    "with the real order was 0.42 to 0.94 (mean 0.80), the best of the top three candidates fell "
+    "0.01 points short of the best candidate on average, and 98 % of 143 verdicts were right. To "
+    "try the planned network, use a GPU or --effort 8."
 )
 _QUICK_LEVEL = 5
 _QUICK = (
     f"Trials with a quarter of the default work on a CPU (--effort {_QUICK_LEVEL}) were compared "
-    "with real training on six sources of images: they ranked the candidates with a correlation of "
-    "0.10 to 0.90 (mean 0.70), and 97 % of 124 verdicts were right. With the default work "
-    "(--effort 7) the mean correlation was 0.80, on a GPU 0.89."
+    "with real training on six sources of images: the rank correlation with the real order was "
+    "0.10 to 0.90 (mean 0.70), and 97 % of 167 verdicts were right. With the default work "
+    "(--effort 7), the mean correlation was 0.80, and 0.89 on a GPU."
 )
 _CUT = (
-    "Trials of fewer epochs than are planned (--effort 0 to 2) were compared with real training on "
-    "three sources of images: they ranked the candidates with a correlation of 0.11 to 0.77 (mean "
-    "0.42). With the default work (--effort 7) the mean correlation was 0.80, on a GPU 0.89."
+    "Trials with fewer epochs than planned (--effort 0 to 2) were compared with real training on "
+    "three sources of images: the rank correlation with the real order was 0.11 to 0.77 (mean "
+    "0.42). With the default work (--effort 7), the mean correlation was 0.80, and 0.89 on a GPU."
 )
 _OWN = (
-    "Fine-tuning was forecast on two sources of images only: the correlation with real training "
-    "was 0.57 and 0.82, and 87 % of the signs were right."
+    "Forecasts for fine-tuning were compared with real training on only two sources of images: the "
+    "rank correlations were 0.57 and 0.82, and 87 % of the signs were right."
 )
 _KINDS = {"series": series, "sound": sound}
 """Where the constants and the sentences on trust of other kinds of data are."""
@@ -148,7 +148,7 @@ class TrialScore(Score):
         if measured <= getattr(self, "level", measured):
             return said
         return (
-            f"{said} This trial had less work than those: --effort {self.level} in place of "
+            f"{said} This trial did less work than those: --effort {self.level} instead of "
             f"{measured}."
         )
 
@@ -160,8 +160,9 @@ class TrialScore(Score):
             return self._kind.TRUST[network], self._kind.MEASURED[network]
         if setting.data.kind != "image" or setting.data.classes is None:
             return (
-                "How far this forecast can be trusted was measured on images, series and sound "
-                "with classes only, but this is other data: try the leaders before relying on them."
+                "The accuracy of forecasts was measured only on images, series and sound with "
+                "classes, but this is other data: train with the top candidates before you rely on "
+                "the ranking."
             ), 0
         if setting.own is not None and setting.plan.pretrained:
             return _OWN, OWN
@@ -179,22 +180,23 @@ class TrialScore(Score):
             found.append(unlike)
         measured = setting.data.kind == "image" and setting.data.classes is not None
         if not measured and self._kind is None:
-            found.append("this kind of data was not among those that forecasts were checked on")
+            found.append("forecasts were not checked on this kind of data")
         if self.level < DECIDES:
             found.append(
-                "the trial has fewer epochs than are planned, too few to tell: read the order as a "
+                "the trial has fewer epochs than planned, too few to tell: treat the order as a "
                 "hint"
             )
         if setting.data.classes is not None and not base.learnt:
             found.append(
                 "the network without augmentation learnt nothing beyond the most frequent class, "
-                "so nothing follows about augmentations"
+                "so the trial says nothing about augmentations"
             )
         if setting.data.kind == "vector" and setting.data.tags is None:
             simple = linear_score(setting.data, setting.seed, balanced=base.balanced)
             if simple > base.tried + 0.02:
                 found.append(
                     f"a linear model is better than the trial's network ({100 * simple:.0f} "
-                    f"against {100 * base.tried:.0f} %): its gains say nothing of a good model's"
+                    f"against {100 * base.tried:.0f} %), so the gains of this network say nothing "
+                    "about those of a good model"
                 )
         return found

@@ -166,7 +166,7 @@ class TestBadInput:
     def test_unwritable_paths_are_said_before_the_work(self, run, tmp_path):
         refused(run("rank", "digits", "--json", "no/such/folder.json"), "does not exist")
         refused(run("rank", "digits", "--json", tmp_path), "it is a folder")
-        refused(run("rank", "digits", "--report", "page.pdf"), "ends in .html or .md")
+        refused(run("rank", "digits", "--report", "page.pdf"), "must end in .html or .md")
         if os.geteuid() != 0:  # root may write anywhere
             (tmp_path / "shut").mkdir(mode=0o500)
             refused(run("rank", "digits", "--json", "shut/a.json"), "Permission denied")
@@ -174,7 +174,7 @@ class TestBadInput:
 
     def test_empty_list_of_specs(self, run, tmp_path):
         (tmp_path / "none.txt").write_text("# nothing\n")
-        refused(run("rank", "digits", "--from-file", "none.txt"), "holds no augmentation")
+        refused(run("rank", "digits", "--from-file", "none.txt"), "contains no augmentation")
         refused(run("rank", "digits", "--from-file", "gone.txt"), "No such file")
 
     def test_table_without_label(self, run, tmp_path):

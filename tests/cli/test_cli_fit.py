@@ -32,7 +32,7 @@ def test_fit_then_predict(run, tmp_path):
     assert "1,438 examples of image data" in out
     accuracy = float(out.split("accuracy ")[1].split("%")[0])
     assert accuracy > 93
-    assert "359 examples left out" in out
+    assert "359 held-out examples" in out
     assert out.endswith("wrote m\n")
     code, out, err = run("predict", "m", "digits", "--out", "p.csv")
     assert (code, err) == (0, "")

@@ -144,7 +144,9 @@ def test_bad_input_is_one_line(run, tmp_path):
     refused(run("nowhere.pt2", *base), "there is no file nowhere.pt2")
     refused(run(small, *base, "--layer", "conv9"), "no layer 'conv9'", "near names")
     refused(run("networks_here:pair", *base, "--layer", "1"), "returns a tuple, not a tensor")
-    refused(run(small, *base, "--report", "out.txt"), "a report ends in .html or .md")
+    refused(
+        run(small, *base, "--report", "out.txt"), "the name of a report must end in .html or .md"
+    )
     refused(run(small, *base, "--json", "no/out.json"), "the folder no does not exist")
     refused(run(small, "digits", "-a", "turn(3)", *FAST), "turn")
     refused(run(small, "nothing", "-a", "rotation(15)"), "unknown data 'nothing'")

@@ -36,7 +36,7 @@ def command(tmp_path, monkeypatch, capsys):
     ("arguments", "message"),
     [
         (["--to", "nonsense"], "no format is called 'nonsense'"),
-        (["--out", "code.py"], "--out is for the code of --to; give a format too"),
+        (["--out", "code.py"], "--out needs --to, the format of the code to write"),
         (["--always", "hue(0.1)", "--never", "colour"], "hue is both fixed and forbidden"),
         (["--always", "flips", "--never", "geometry"], "flips is both fixed and forbidden"),
         (["--never", "colors"], "never takes a family or a group of them, got 'colors'"),
@@ -82,4 +82,4 @@ def test_parts_are_fixed_and_forbidden_and_a_pipeline_takes_part(command, monkey
     forbidden = space.GROUPS["colour"] + space.GROUPS["flips"]
     assert not any(name in found.spec for name in forbidden)
     assert any("brighter" in row.spec for row in found.rivals)
-    assert "the choice" in said
+    assert "chosen" in said

@@ -40,7 +40,7 @@ def test_all_experiments_at_the_papers_settings_unless_told(
 ) -> None:
     code, out, err = run()
     assert (code, err) == (0, "")
-    assert out == f"2 cells computed, 3 already there\nwrote {Path('o/page.html')}\n"
+    assert out == f"2 cells computed, 3 already done\nwrote {Path('o/page.html')}\n"
     assert tuple(asked["experiments"]) == EXPERIMENTS
     assert asked["settings"] == PAPER
     assert asked["out"] == Path("reproduction")
@@ -73,7 +73,7 @@ def test_options_become_settings(run: Run, asked: dict[str, Any]) -> None:
         (("table2",), "there is no experiment 'table2'; choose from table1, approximation,"),
         (("--dataset", "imagenet"), "there is no data set 'imagenet'; choose from mnist, cifar10,"),
         (("--trials", "0"), "--trials must be 1 or more, not 0"),
-        (("--data", "nowhere"), "--data nowhere is not a directory; create it or name another"),
+        (("--data", "nowhere"), "--data nowhere is not a directory; create it or use another one"),
         (("--device", "tpu"), "'tpu' is not one of 'auto', 'cpu', 'cuda'"),
     ],
 )
@@ -96,4 +96,6 @@ def test_an_interrupt_says_how_to_go_on(run: Run, asked: dict[str, Any]) -> None
     asked["outcome"] = KeyboardInterrupt()
     code, _, err = run("--out", "here")
     assert code == 130
-    assert err == ("interrupted: finished cells are kept in here; run the same command to resume\n")
+    assert err == (
+        "interrupted: finished cells are saved in here; run the same command to resume\n"
+    )

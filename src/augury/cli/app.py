@@ -38,6 +38,6 @@ def program(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Tell which data augmentations will help, before you train."""
+    """Find out which data augmentations will help before you train."""
     if context.invoked_subcommand is None:
         print(context.get_help())

@@ -18,5 +18,5 @@ def augmentations() -> None:
     say(table)
     say(
         "\nCombine them: a >> b (a, then b), a | b or 0.7*a | 0.3*b (one of them), a ** 2 (twice); "
-        "sampled(module:function) is a function of your own."
+        "sampled(module:function) is your own function."
     )

@@ -58,5 +58,5 @@ def _read_shape(text: str) -> tuple[int, ...]:
         return tuple(int(side) for side in text.replace("x", ",").split(","))
     except ValueError:
         raise AuguryError(
-            f"--image-shape is channels,height,width, for example 3,32,32, not {text!r}"
+            f"--image-shape must be channels,height,width, for example 3,32,32, got {text!r}"
         ) from None

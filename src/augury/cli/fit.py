@@ -26,8 +26,8 @@ def fit(
     gamma: Annotated[
         str | None,
         typer.Option(
-            help="Width γ of the kernel: a number, or how to choose it: alignment (default for "
-            "classes), held-out (default for numbers) or median."
+            help="Kernel parameter γ: a number, or the method that chooses it: alignment (default "
+            "for classification), held-out (default for regression) or median."
         ),
     ] = None,
     sampling: Annotated[
@@ -36,14 +36,14 @@ def fit(
     n_views: options.NViews = 6,
     objective: Annotated[
         options.Objective,
-        typer.Option(help="Loss over all views of an example: exact, or an approximation of it."),
+        typer.Option(help="Loss over all views of an example: exact, or an approximation."),
     ] = "first-order",
     loss: Annotated[options.Loss, typer.Option(help="Loss of a prediction.")] = "quadratic",
     ridge: Annotated[
         str, typer.Option(help="Penalty λ: a number, or gcv to choose it by cross-validation.")
     ] = "gcv",
     holdout: Annotated[
-        float, typer.Option(help="Share of the examples to hold out and test on.")
+        float, typer.Option(help="Fraction of the examples to hold out for testing.")
     ] = 0.0,
     memory: options.Memory = None,
     seed: options.Seed = 0,
@@ -60,7 +60,7 @@ def fit(
     """Train a kernel model with an augmentation."""
     check_writable(out)
     if not 0 <= holdout < 1:
-        raise AuguryError(f"--holdout is a share from 0 to below 1, not {holdout}")
+        raise AuguryError(f"--holdout must be at least 0 and less than 1, got {holdout}")
 
     from augury._base.progress import bar
     from augury.augmentations import parse
@@ -75,7 +75,7 @@ def fit(
     if not holdout and loss == "quadratic":
         whole = stream(data, label=label, size=size, kind=kind, task=task, seed=seed)
     if journal is not None and cluster is None and whole is None:
-        raise AuguryError("--journal keeps the sums of shards; give it with shards or --cluster")
+        raise AuguryError("--journal saves the sums of shards; use it with shards or --cluster")
     found = whole.about if whole is not None else read(
         data, label=label, size=size, kind=kind, task=task, group=group, seed=seed,
         skip_bad=skip_bad,
@@ -83,11 +83,11 @@ def fit(
     assert found.preparation is not None  # `load` always has one
     real, labels = found.classes is None, found.labels()
     if real and loss != "quadratic":
-        raise AuguryError(f"the labels are numbers, for which --loss is quadratic, not {loss!r}")
+        raise AuguryError(f"the labels are numbers, so --loss must be quadratic, got {loss!r}")
     train, test = _split(found, holdout, seed)
     if not len(train):
         raise AuguryError(
-            f"--holdout {holdout:g} leaves none of {len(found.x):,} examples to fit; give less"
+            f"--holdout {holdout:g} leaves none of the {len(found.x):,} examples to fit; reduce it"
         )
     settings: dict[str, Any] = {
         "n_components": n_components,
@@ -124,7 +124,7 @@ def fit(
     print(f"{model.describe()}; {seconds:.1f} s")
     if len(test):
         value = model.score(found.x[test], labels[test])
-        print(f"{say_score(value, real)} on {len(test):,} examples left out")
+        print(f"{say_score(value, real)} on {len(test):,} held-out examples")
     save_model(model, out, about={"preparation": found.preparation.to_dict()})
     print(f"wrote {out}")
 
@@ -156,4 +156,4 @@ def _number(text: str, option: str) -> float | str:
     except ValueError:
         if text in ("gcv", "alignment", "median", "held-out"):
             return text
-        raise AuguryError(f"{option} takes a number or one of its words, not {text!r}") from None
+        raise AuguryError(f"{option} must be a number or a known choice, got {text!r}") from None

@@ -41,8 +41,8 @@ def invariance(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="A layer, or a pattern such as 'layer1.*'; repeatable. By default the layers at "
-            "which the network can be cut, with residual blocks whole.",
+            help="A layer, or a pattern such as 'layer1.*'; repeatable. Default: the layers at "
+            "which the network can be cut, keeping residual blocks whole.",
         ),
     ] = None,
     n_views: options.NViews = 16,

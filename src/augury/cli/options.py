@@ -25,7 +25,7 @@ Data = Annotated[
 Label = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of a table to predict.")]
 Size = Annotated[
     int | None,
-    typer.Option(min=1, metavar="PIXELS", help="Resize the images of a directory to this side."),
+    typer.Option(min=1, metavar="PIXELS", help="Resize images to this height and width."),
 ]
 Kind = Annotated[
     Literal["image", "sound", "series", "vector"] | None,
@@ -39,7 +39,7 @@ Group = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN|PATTERN",
-        help="Keep examples of one source (a speaker, a patient) on one side of every split: a "
+        help="Keep examples from the same source (a speaker, a patient) together in every split: a "
         "column, or a regular expression for file names with one group, such as '_(.+)_'.",
     ),
 ]
@@ -47,8 +47,8 @@ Rate = Annotated[
     int | None,
     typer.Option(
         metavar="HZ",
-        help="Resample recordings to this rate (default: the most common, at most 16,000); for "
-        "waveforms in arrays, their rate.",
+        help="Resample recordings to this rate (default: the most common rate, at most 16,000); "
+        "for waveforms in arrays, their sample rate.",
     ),
 ]
 Seconds = Annotated[
@@ -60,7 +60,7 @@ SkipBad = Annotated[
 MaxExamples = Annotated[
     int,
     typer.Option(
-        min=0, help="Use at most this many examples, drawn from each class in proportion; 0: all."
+        min=0, help="Use at most this many examples, sampled proportionally by class; 0 for all."
     ),
 ]
 
@@ -80,7 +80,7 @@ def _check_device(value: str) -> str:
 
 Device = Annotated[
     Literal["auto", "cpu", "cuda"],
-    typer.Option(help="Where to compute.", callback=_check_device),
+    typer.Option(help="Device to run on.", callback=_check_device),
 ]
 NViews = Annotated[
     int, typer.Option("--n-views", min=1, help="Number of augmented views of each example.")
@@ -90,34 +90,34 @@ BatchSize = Annotated[
     typer.Option(min=1, help="Examples per batch; does not change the result."),
 ]
 Memory = Annotated[
-    float | None, typer.Option(help="Memory to use, in GiB; default: half of what is free.")
+    float | None, typer.Option(help="Memory limit in GiB; default: half of the free memory.")
 ]
 Epochs = Annotated[
-    int | None, typer.Option(min=1, help="How many epochs you plan to train; default: 40.")
+    int | None, typer.Option(min=1, help="Number of epochs you plan to train for; default: 40.")
 ]
 Effort = Annotated[
     int | None,
     typer.Option(
         min=0,
         max=10,
-        help="Amount of work, instead of --budget: the same effort gives the same result again.",
+        help="Amount of work, instead of --budget: the same effort gives the same result.",
     ),
 ]
 Budget = Annotated[
-    float | None, typer.Option(metavar="SECONDS", help="About how long the trials may take.")
+    float | None, typer.Option(metavar="SECONDS", help="Approximate time limit for the trials.")
 ]
 
 Cluster = Annotated[
     str | None,
     typer.Option(
         metavar="WHERE",
-        help="Compute on a Dask cluster: its scheduler's address, local (a process per core), "
-        "local:4 (four of them) or local-cuda (one per GPU). The result is the same.",
+        help="Run on a Dask cluster: the address of its scheduler, local (one process per core), "
+        "local:4 (four processes) or local-cuda (one per GPU). The result is the same.",
     ),
 ]
 Journal = Annotated[
     Path | None,
-    typer.Option(metavar="DIRECTORY", help="Keep finished jobs here, to resume stopped work."),
+    typer.Option(metavar="DIRECTORY", help="Save finished jobs here, so that work can be resumed."),
 ]
 
 # Augmentations and networks
@@ -131,13 +131,13 @@ Candidates = Annotated[
         "--augmentation",
         "-a",
         metavar="SPEC",
-        help="Augmentation to judge, such as 'rotation(15)'; repeatable. Default: those that suit "
-        "the data, at several strengths.",
+        help="Augmentation to judge, such as 'rotation(15)'; repeatable. Default: all families "
+        "that suit the data, at several strengths.",
     ),
 ]
 FromFile = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Read augmentations to judge from a file, one per line."),
+    typer.Option(metavar="FILE", help="Read the augmentations to judge from a file, one per line."),
 ]
 NETWORK = (
     "module:function that returns the network, a TorchScript file or exported program (.pt2), or "
@@ -147,8 +147,8 @@ PlannedNetwork = Annotated[
     str | None,
     typer.Option(
         metavar="NETWORK",
-        help=f"The network you will train: cnn (the default), resnet, lenet, {NETWORK}. A network "
-        "of your own is itself trained in the trials.",
+        help=f"Network you plan to train: cnn (the default), resnet, lenet, {NETWORK}. Your own "
+        "network is trained in the trials.",
     ),
 ]
 Weights = Annotated[
@@ -158,15 +158,15 @@ Weights = Annotated[
 Pretrained = Annotated[
     bool,
     typer.Option(
-        "--pretrained", help="Let timm download its pretrained weights, and scale inputs for them."
+        "--pretrained", help="Download timm's pretrained weights and scale the inputs for them."
     ),
 ]
 FineTuned = Annotated[
     bool,
     typer.Option(
         "--pretrained",
-        help="Plan to fine-tune: start from the weights that --network has; those of a timm "
-        "model are downloaded.",
+        help="Plan to fine-tune: start from the weights of --network; the weights of a timm model "
+        "are downloaded.",
     ),
 ]
 
@@ -177,7 +177,7 @@ FeatureMap = Literal["patches", "patches2", "gradient", "fourier", "flatten"]
 Tune = Literal["all", "block", "head"]
 TunedPart = Annotated[
     Tune,
-    typer.Option(help="Part of your network that is trained: all, the last block or its head."),
+    typer.Option(help="Part of your network to train: all, the last block or the head."),
 ]
 Kernel = Literal["gaussian", "laplacian", "matern"]
 Sampling = Literal["iid", "orthogonal", "hadamard"]

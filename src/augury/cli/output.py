@@ -24,9 +24,9 @@ def check_outputs(json: Path | None, report: Path | None) -> None:
         if path is not None:
             check_writable(path)
     if json is not None and report is not None and json.absolute() == report.absolute():
-        raise AuguryError(f"--json and --report are both {json}; give each a file of its own")
+        raise AuguryError(f"--json and --report are both {json}; use two different files")
     if report is not None and report.suffix.lower() not in (".html", ".htm", ".md"):
-        raise AuguryError(f"a report ends in .html or .md, not as {report.name!r}")
+        raise AuguryError(f"the name of a report must end in .html or .md, got {report.name!r}")
 
 
 def save(result: Result, json: Path | None, report: Path | None) -> None:

@@ -34,14 +34,14 @@ def policy(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Family to leave out, or colour, flips or geometry for all of a kind; repeatable.",
+            help="Family to exclude, or colour, flips or geometry for a whole group; repeatable.",
         ),
     ] = None,
     rival: Annotated[
         list[str] | None,
         typer.Option(
             metavar="SPEC",
-            help="Augmentation of yours to compare with, a spec or MODULE:NAME; repeatable.",
+            help="Your own augmentation to compare with: a spec or MODULE:NAME; repeatable.",
         ),
     ] = None,
     network: options.PlannedNetwork = None,
@@ -60,7 +60,7 @@ def policy(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Keep finished rounds in this file, to resume a search that was stopped.",
+            help="Save finished rounds to this file, so that a stopped search can be resumed.",
         ),
     ] = None,
     max_examples: options.MaxExamples = 20_000,
@@ -76,8 +76,8 @@ def policy(
 ) -> None:
     """Choose an augmentation policy for training on DATA.
 
-    Tries every family, then combinations of those that help, and compares them with
-    TrivialAugment, RandAugment and other usual recipes. Prints the best with its expected gain.
+    Try every family, then combinations of the families that help, and compare them with
+    TrivialAugment, RandAugment and other common recipes. Print the best with its expected gain.
     """
     started = time.perf_counter()
     check_outputs(json, report)
@@ -91,7 +91,7 @@ def policy(
     from augury.forecasting.policy import search_policy
 
     if out is not None and to is None:
-        raise AuguryError("--out is for the code of --to; give a format too")
+        raise AuguryError("--out needs --to, the format of the code to write")
     if to is not None:
         export("identity", to=to)  # an unknown format must not wait for the search
     rivals = [_own(text) for text in rival or ()]
@@ -148,7 +148,7 @@ def show(result: Policy) -> None:
     table = new_table(**columns)
     for row in result.rows:
         if row.role in ("chosen", "rival"):
-            note = "the choice" if row.role == "chosen" else ""
+            note = "chosen" if row.role == "chosen" else ""
             forecast = f"{row.gain:+.1f}", f"{row.low:+.1f} to {row.high:+.1f}"
             if not row.rounds:  # a default for want of knowledge
                 forecast = "", "not tried"

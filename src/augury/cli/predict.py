@@ -36,7 +36,7 @@ def predict(
 ) -> None:
     """Predict the labels of DATA with a fitted MODEL.
 
-    Where DATA has labels, the accuracy is printed too.
+    If DATA has labels, print the accuracy too.
     """
     if out is not None:
         check_writable(out)
@@ -48,7 +48,7 @@ def predict(
     fitted: Any
     fitted, about = read_model(model, device=device)
     if not hasattr(fitted, "predict"):
-        raise AuguryError(f"{model} holds features alone, which predict nothing; give a model")
+        raise AuguryError(f"{model} contains only features and cannot predict; use a fitted model")
     kept = about.get("preparation")
     with bar("reading") as tick:
         found = load_new(
@@ -64,8 +64,8 @@ def predict(
         )
     if found.x.shape[1:] != fitted.shape_:
         raise AuguryError(
-            f"the model takes examples of shape {fitted.shape_}, but these have "
-            f"{found.x.shape[1:]}; for a table give --label"
+            f"the model expects examples of shape {fitted.shape_}, got {found.x.shape[1:]}; "
+            "for a table, pass --label"
         )
     shown = out is not None or found.y is not None
     for note in found.notes:
@@ -94,7 +94,7 @@ def _show_score(model: Any, found: NewExamples, labels: np.ndarray, predicted: A
         known: Any = as_written(model.classes_)
         unknown = np.setdiff1d(labels, known)
         if len(unknown):
-            print(f"  {len(unknown)} of the data's classes are unknown to the model")
+            print(f"  {len(unknown)} classes in the data are unknown to the model")
         value = float(np.mean(as_written(predicted) == labels))
     print(f"{say_score(value, real)} on {len(found.x):,} examples of {found.name}")
 

@@ -46,21 +46,21 @@ def rank(
         str | None,
         typer.Option(
             metavar="MODULE:NAME",
-            help="Your own pipeline, such as a Compose of torchvision: judge it as it is, and "
-            "without each of its steps.",
+            help="Your own pipeline, such as a torchvision Compose: judge the whole pipeline, and "
+            "the pipeline without each of its steps.",
         ),
     ] = None,
     score: Annotated[
         options.Score | None,
         typer.Option(
             help="How augmentations are judged. trial (default): train a network with each. "
-            "boosting (default for tables): train boosted trees. The others train nothing: ridge "
+            "boosting (default for tables): train boosted trees. The others do not train: ridge "
             "and kernel-ridge (default with --layer) solve a regression on fixed features, "
             "alignment is the paper's score."
         ),
     ] = None,
     feature_map: Annotated[
-        options.FeatureMap | None, typer.Option(help="Features for a score that trains nothing.")
+        options.FeatureMap | None, typer.Option(help="Features for a score that does not train.")
     ] = None,
     network: options.PlannedNetwork = None,
     weights: options.Weights = None,
@@ -68,7 +68,7 @@ def rank(
     tune: options.TunedPart = "all",
     layer: Annotated[
         str | None,
-        typer.Option(help="Layer of --network whose outputs are the features for such a score."),
+        typer.Option(help="Layer of --network whose output to use as features for such a score."),
     ] = None,
     epochs: options.Epochs = None,
     budget: options.Budget = None,
@@ -77,16 +77,16 @@ def rank(
         bool | None,
         typer.Option(
             "--trends/--no-trends",
-            help="Also try the best three with more and fewer epochs and with fewer examples; "
-            "default on a GPU where a report is written.",
+            help="Also try the best three with more and fewer epochs and with fewer examples; on "
+            "by default on a GPU if a report is written.",
         ),
     ] = None,
     sweep: Annotated[
         bool,
         typer.Option(
             "--sweep",
-            help="Try each family at several strengths and name the strongest that is safe; with "
-            "-a, only the families named, such as -a rotation.",
+            help="Try each family at several strengths and print the strongest safe setting; with "
+            "-a, try only the given families, such as -a rotation.",
         ),
     ] = False,
     n_views: options.NViews = 8,
@@ -105,7 +105,7 @@ def rank(
         Path | None,
         typer.Option(
             metavar="PATH",
-            help="Recordings of noise, to be mixed in at three levels as further candidates.",
+            help="Noise recordings to mix in at three levels, as additional candidates.",
         ),
     ] = None,
     seconds: options.Seconds = None,
@@ -113,9 +113,9 @@ def rank(
     json: options.Json = None,
     report: options.Report = None,
 ) -> None:
-    """Rank augmentations on DATA, before training.
+    """Rank augmentations on DATA before training.
 
-    Prints each candidate's expected gain over no augmentation, with its interval and a verdict.
+    Print the expected gain of each candidate over no augmentation, with an interval and a verdict.
     """
     started = time.perf_counter()
     check_outputs(json, report)
@@ -144,7 +144,7 @@ def rank(
         candidates = [*(candidates or default_augmentations(found.kind, found.shape)), *mixed]
     if sweep:
         if parts:
-            raise AuguryError("--sweep is for families, but --pipeline has none; leave one out")
+            raise AuguryError("--sweep cannot be combined with --pipeline; use one of them")
         families = None if candidates is None else [type(c).__name__ for c in candidates]
         candidates = strength_ladder(found.kind, families, shape=found.shape)
     planned = load_planned(network, found, weights, pretrained)
@@ -191,7 +191,7 @@ def load_planned(
 
     if network is None or network in ARCHITECTURES:
         if weights is not None:
-            raise AuguryError("--weights are for a network of your own; give it as --network")
+            raise AuguryError("--weights is for your own network; pass the network with --network")
         return network
     timm = is_timm_name(network)
     outputs = 1 if data.classes is None else len(data.classes)
@@ -207,7 +207,7 @@ def _backgrounds(path: Path, found: Dataset, skip_bad: bool) -> list[Augmentatio
     from augury.data import load_noise
 
     if found.rate is None:
-        raise AuguryError(f"--background is for sound, but this is {found.kind} data; leave it out")
+        raise AuguryError(f"--background is for sound, but this is {found.kind} data; remove it")
     noise = load_noise(path, found.rate, skip_bad=skip_bad)
     return [background(noise, low, high, str(path)) for low, high in background.ladder]
 
@@ -221,7 +221,7 @@ def _read_specs(path: Path) -> list[str]:
     specs = [line.split("#")[0].strip() for line in lines]
     if not any(specs):
         raise AuguryError(
-            f"{path} holds no augmentation; give one spec per line, such as rotation(15)"
+            f"{path} contains no augmentation; expected one spec per line, such as rotation(15)"
         )
     return [spec for spec in specs if spec]
 
@@ -282,7 +282,10 @@ def say_late(seconds: float, budget: float | None) -> str:
     """Return a sentence if a budget was exceeded by over 20 % and two seconds; else nothing."""
     if budget is None or seconds <= 1.2 * budget + 2:
         return ""
-    return f"This took {seconds:.0f} s, more than the budget of {budget:g} s."
+    return (
+        f"This took {seconds:.0f} s, more than the budget of {budget:g} s: the machine slowed "
+        "down after the work was planned."
+    )
 
 
 def _signed(value: float, digits: int) -> str:

@@ -31,11 +31,11 @@ def reproduce(
         typer.Option(metavar="NAME", help="mnist, cifar10 or mammograms; repeatable."),
     ] = None,
     download: Annotated[
-        bool, typer.Option("--download", help="Fetch MNIST and CIFAR-10 if they are missing.")
+        bool, typer.Option("--download", help="Download MNIST and CIFAR-10 if they are missing.")
     ] = False,
     device: options.Device = "auto",
     trials: Annotated[
-        int | None, typer.Option(help="Trainings of each model; the paper has 10.")
+        int | None, typer.Option(help="Number of training runs per model; the paper has 10.")
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Small subsets and 2 trials: minutes on a laptop.")
@@ -46,8 +46,8 @@ def reproduce(
 ) -> None:
     """Reproduce the experiments of the paper.
 
-    The page shows each claim, the paper's number, ours and whether the claim holds. Finished parts
-    are kept in the output directory: the same command continues a run that was stopped.
+    The page shows each claim, the paper's number, ours, and whether the claim holds. Finished parts
+    are saved in the output directory; run the same command again to resume a stopped run.
     """
     from augury._base.progress import bar
     from augury_paper import EXPERIMENTS, PAPER, QUICK
@@ -60,7 +60,7 @@ def reproduce(
     if trials is not None and trials < 1:
         raise AuguryError(f"--trials must be 1 or more, not {trials}")
     if data is not None and not data.expanduser().is_dir() and not download:
-        raise AuguryError(f"--data {data} is not a directory; create it or name another")
+        raise AuguryError(f"--data {data} is not a directory; create it or use another one")
     settings = replace(
         settings,
         trials=trials or settings.trials,
@@ -80,9 +80,9 @@ def reproduce(
             )
     except KeyboardInterrupt:
         raise Interrupted(
-            f"finished cells are kept in {out}; run the same command to resume"
+            f"finished cells are saved in {out}; run the same command to resume"
         ) from None
-    print(f"{outcome.computed} cells computed, {outcome.kept} already there")
+    print(f"{outcome.computed} cells computed, {outcome.kept} already done")
     print(f"wrote {outcome.page}")
     if outcome.failed:
         raise AuguryError(

@@ -79,7 +79,7 @@ def test_a_loss():
 def test_what_is_said_of_examples():
     refused("x must be a tensor of examples, got str", CALLS["plan_averaging"], "photos")
     refused("x must be an array or a tensor of examples, got str", CALLS["measure_invariance"], "x")
-    refused("one example or more, got shape (0, 1, 8, 8)", CALLS["cuts"], BAD["no examples"])
+    refused("at least one example, got shape (0, 1, 8, 8)", CALLS["cuts"], BAD["no examples"])
     channels = torch.zeros(4, 3, 8, 8)
     refused("Sequential cannot take a batch of shape", CALLS["plan_averaging"], channels)
 

@@ -40,7 +40,10 @@ def test_each_step_is_left_out_once(monkeypatch, capsys):
         (["--pipeline", "own_transforms:number"], "expected a pipeline with steps"),
         (["--pipeline", "own_transforms:missing"], "cannot load own_transforms:missing"),
         (["-a", "sampled(own_transforms:number)"], "got an int"),
-        (["--pipeline", "own_transforms:pipeline", "--sweep"], "--sweep is for families"),
+        (
+            ["--pipeline", "own_transforms:pipeline", "--sweep"],
+            "--sweep cannot be combined with --pipeline",
+        ),
     ],
 )
 def test_bad_input_is_one_line(arguments, message, monkeypatch, capsys):

@@ -143,12 +143,12 @@ def test_an_augmentation_exports_itself():
 
 
 BAD = [
-    ("rotation", "torchvison", "no format is called 'torchvison'; did you mean torchvision?"),
-    ("shift(0.1)", "torchvision", "torchvision takes images, but shift(0.1) is for series"),
+    ("rotation", "torchvison", "unknown format 'torchvison'; did you mean torchvision?"),
+    ("shift(0.1)", "torchvision", "torchvision is for images, but shift(0.1) is for series"),
     (
         "rotation(15)",
         "audiomentations",
-        "audiomentations takes sound and series, but rotation(15) is for",
+        "audiomentations is for sound and series, but rotation(15) is for",
     ),
     ("elastic", "albumentations-json", "JSON cannot hold a function"),
     ("elastic", "ultralytics", "ultralytics has no setting for elastic(0.05)"),

@@ -100,5 +100,5 @@ def test_pitch_is_written_for_librosa():
 
 
 def test_sound_is_not_for_images():
-    with pytest.raises(augury.AuguryError, match="torchvision takes images, but pitch"):
+    with pytest.raises(augury.AuguryError, match="torchvision is for images, but pitch"):
         augury.export("pitch(3)", to="torchvision")

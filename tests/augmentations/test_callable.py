@@ -239,7 +239,9 @@ def test_what_is_no_image_is_refused_in_one_line(image, says):
 def test_wrong_settings_are_refused():
     with pytest.raises(AuguryError, match="works on image data, not on 'series'"):
         rotation(5).transform(0, kind="series")
-    with pytest.raises(AuguryError, match="works on no data: its parts are for different kinds"):
+    with pytest.raises(
+        AuguryError, match="works on no kind of data: its parts are for different kinds"
+    ):
         (rotation(5) >> shift(0.1))(RGB)
     with pytest.raises(AuguryError, match="expected 2 indices for 2 images, got 1"):
         rotation(5).transform(0)(np.stack([RGB, RGB]), index=3)

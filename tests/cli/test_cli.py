@@ -132,7 +132,7 @@ class TestBadInput:
 
     def test_one_class_only(self, run, tmp_path):
         self.save(tmp_path, np.zeros((6, 8, 8), np.uint8), np.zeros(6, int))
-        refused(run("rank", "d.npz"), "one class")
+        refused(run("rank", "d.npz"), "belongs to the class")
 
     def test_a_class_with_one_example(self, run, tmp_path):
         self.save(tmp_path, np.zeros((6, 8, 8), np.uint8), np.array([0, 0, 0, 1, 1, 2]))
@@ -165,7 +165,7 @@ class TestBadInput:
 
     def test_unwritable_paths_are_said_before_the_work(self, run, tmp_path):
         refused(run("rank", "digits", "--json", "no/such/folder.json"), "does not exist")
-        refused(run("rank", "digits", "--json", tmp_path), "it is a folder")
+        refused(run("rank", "digits", "--json", tmp_path), "it is a directory")
         refused(run("rank", "digits", "--report", "page.pdf"), "must end in .html or .md")
         if os.geteuid() != 0:  # root may write anywhere
             (tmp_path / "shut").mkdir(mode=0o500)
@@ -227,7 +227,7 @@ def test_usage_errors_are_one_line(run):
 def test_no_command_shows_the_help(run):
     code, out, err = run()
     assert (code, err) == (0, "")
-    assert "Rank augmentations on DATA, before training." in out
+    assert "Rank augmentations on DATA before training." in out
 
 
 def test_help_waits_for_no_heavy_import():

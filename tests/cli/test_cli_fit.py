@@ -254,7 +254,7 @@ def test_bad_input_is_one_line(run, tmp_path):
     np.savez(tmp_path / "wide.npz", x=np.zeros((4, 9, 9), np.uint8), y=[0, 1, 0, 1])
     refused(run("predict", "m", "wide.npz"), "(1, 8, 8)", "(1, 9, 9)")
     np.savez(tmp_path / "flat.npz", np.random.default_rng(0).normal(size=(4, 64)))
-    refused(run("predict", "m", "flat.npz"), "takes image data")
+    refused(run("predict", "m", "flat.npz"), "expects image data")
     np.savez(tmp_path / "dark.npz", x=np.full((4, 8, 8), 3.5), y=[0, 1, 0, 1])
     refused(run("predict", "m", "dark.npz"), "scale of the pixels")
     wide = np.random.default_rng(0).uniform(0, 255, (40, 8, 8))
@@ -291,4 +291,4 @@ def test_features_alone_predict_nothing(run, tmp_path):
     AugmentedFourierFeatures("rotation(5)", n_components=64).fit(IMAGES[:50]).save(
         tmp_path / "step"
     )
-    refused(run("predict", "step", "digits"), "features alone")
+    refused(run("predict", "step", "digits"), "only features")

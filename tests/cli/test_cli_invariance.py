@@ -126,7 +126,7 @@ def test_networks_of_the_users_that_fail_are_one_line(run, tmp_path):
     (tmp_path / "half_here.py").write_text("def make(:")
     refused(run("half_here:make", *base), "cannot load half_here:make: SyntaxError", ".py:1)")
     wide = "networks_here:wide cannot take a batch of shape (2, 1, 8, 8)"
-    refused(run("networks_here:wide", *base), wide, "made for this data")
+    refused(run("networks_here:wide", *base), wide, "that accepts this data")
     refused(run("networks_here:wide", *base, "--layer", "1"), wide)
     refused(run(small, *base, "--against", "networks_here:wide"), wide)
 
@@ -142,12 +142,12 @@ def test_bad_input_is_one_line(run, tmp_path):
     small = "networks_here:small"
     refused(run("networks_here:nothing", *base), "cannot load networks_here:nothing")
     refused(run("nowhere.pt2", *base), "there is no file nowhere.pt2")
-    refused(run(small, *base, "--layer", "conv9"), "no layer 'conv9'", "near names")
+    refused(run(small, *base, "--layer", "conv9"), "no layer 'conv9'", "similar names")
     refused(run("networks_here:pair", *base, "--layer", "1"), "returns a tuple, not a tensor")
     refused(
         run(small, *base, "--report", "out.txt"), "the name of a report must end in .html or .md"
     )
-    refused(run(small, *base, "--json", "no/out.json"), "the folder no does not exist")
+    refused(run(small, *base, "--json", "no/out.json"), "the directory no does not exist")
     refused(run(small, "digits", "-a", "turn(3)", *FAST), "turn")
     refused(run(small, "nothing", "-a", "rotation(15)"), "unknown data 'nothing'")
     refused(run(small, *base, "--batch-size", "0"), "'--batch-size'")

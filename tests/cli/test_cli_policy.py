@@ -35,17 +35,17 @@ def command(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--to", "nonsense"], "no format is called 'nonsense'"),
+        (["--to", "nonsense"], "unknown format 'nonsense'"),
         (["--out", "code.py"], "--out needs --to, the format of the code to write"),
-        (["--always", "hue(0.1)", "--never", "colour"], "hue is both fixed and forbidden"),
-        (["--always", "flips", "--never", "geometry"], "flips is both fixed and forbidden"),
-        (["--never", "colors"], "never takes a family or a group of them, got 'colors'"),
+        (["--always", "hue(0.1)", "--never", "colour"], "hue is in both always and never"),
+        (["--always", "flips", "--never", "geometry"], "flips is in both always and never"),
+        (["--never", "colors"], "never must name a family or a group of families, got 'colors'"),
         (["--always", "rotatoin(5)"], "did you mean rotation"),
         (["--rival", "nosuch:thing"], "cannot load nosuch:thing"),
         (["--budget", "2"], "a budget of 2 s is too short for one search; give at least"),
-        (["--budget", "0"], "budget must be a number of seconds over 0, got 0"),
-        (["--journal", "no/such/folder.npz"], "the folder no/such does not exist"),
-        (["--pretrained"], "are for a network of your own"),
+        (["--budget", "0"], "budget must be a positive number of seconds, got 0"),
+        (["--journal", "no/such/folder.npz"], "the directory no/such does not exist"),
+        (["--pretrained"], "only for your own network"),
     ],
 )
 def test_bad_input_is_one_line(arguments, message, command):

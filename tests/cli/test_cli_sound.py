@@ -46,7 +46,7 @@ def test_refusals(run, recordings):
     folder = recordings / "recordings"
     said_in_one_line(
         run("rank", folder, "--group", "(high|low)/"),
-        "class 'high' comes from one group only",
+        "class 'high' comes from only one group",
     )
     (folder / "low" / "x.wav").write_bytes(b"")
     said_in_one_line(run("rank", folder), "low/x.wav", "the file is empty", "--skip-bad")

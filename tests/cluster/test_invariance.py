@@ -65,5 +65,5 @@ def test_a_network_that_cannot_be_sent_is_refused(folder, client):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # TorchScript's own deprecation
         script = torch.jit.script(nn.Sequential(nn.Flatten(), nn.Linear(64, 2))).eval()
-    with pytest.raises(AuguryError, match="cannot be sent to workers"):
+    with pytest.raises(AuguryError, match="cannot be sent to the workers"):
         measure_invariance(script, open_shards(folder), CANDIDATES, n_views=1, cluster=client)

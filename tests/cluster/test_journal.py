@@ -27,7 +27,7 @@ def test_without_a_path_nothing_is_kept():
 
 def test_a_journal_of_other_settings_is_refused(tmp_path):
     Journal.open(tmp_path / "j", {"data": "a", "seed": 0})
-    with pytest.raises(AuguryError, match=r"of other data or settings \(its seed differs\)"):
+    with pytest.raises(AuguryError, match=r"for other data or settings \(its seed differs\)"):
         Journal.open(tmp_path / "j", {"data": "a", "seed": 1})
 
 

@@ -47,4 +47,4 @@ def test_copies_of_one_example_are_refused() -> None:
 def test_copies_that_leave_one_class_are_refused() -> None:
     x = np.arange(3 * 4 * 4, dtype=np.uint8).reshape(3, 4, 4)
     data = as_dataset(x[[0, 1, 2, 0, 1, 2]], Y6)
-    refused("without copies every example is of one class, '0'", data.distinct)
+    refused("without copies, every example is of the class '0'", data.distinct)

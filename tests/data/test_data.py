@@ -222,14 +222,16 @@ def test_other_floats_are_a_centred_real_target(y: list[float]) -> None:
 
 def test_refused_labels() -> None:
     refused("5 labels|6 examples", as_dataset, draw(6, 2), Y6[:5])
-    refused("one class|'1'", as_dataset, draw(6, 2), [1] * 6)
+    refused("belongs to the class|'1'", as_dataset, draw(6, 2), [1] * 6)
     refused(
-        "class 'owl' has one example|drop it",
+        "class 'owl' has only one example|drop it",
         as_dataset,
         draw(6, 2),
         ["a", "a", "b", "b", "b", "owl"],
     )
-    refused("classes '1' and '2' have one|--task regression", as_dataset, draw(4, 2), [0, 0, 1, 2])
+    refused(
+        "classes '1' and '2' have only one|--task regression", as_dataset, draw(4, 2), [0, 0, 1, 2]
+    )
     refused(
         "2 labels are missing|example 1", as_dataset, draw(6, 2), [0.5, np.nan, 1, 2, np.inf, 3]
     )
@@ -258,9 +260,9 @@ def test_refused_examples() -> None:
     refused("no examples|(6, 0)", as_dataset, np.zeros((6, 0)), Y6)
     refused("must be numbers|<U1", as_dataset, np.array([["a", "b"]] * 6), Y6)
     refused("complex", as_dataset, draw(6, 2) * 1j, Y6)
-    refused("one shape", as_dataset, [[1, 2], [3]], [0, 1])
+    refused("the same shape", as_dataset, [[1, 2], [3]], [0, 1])
     refused("one of image, sound, series, vector|'video'", as_dataset, draw(6, 2), Y6, kind="video")
-    refused("labels came beside the path digits", as_dataset, "digits", Y6)
+    refused("labels were passed with the path digits", as_dataset, "digits", Y6)
     refused("one of classification, regression|'rank'", as_dataset, draw(6, 2), Y6, task="rank")
     refused("needs numbers|'a'", as_dataset, draw(4, 2), list("abab"), task="regression")
     refused("targets go up to 1e+200", as_dataset, draw(4, 2), [1e200, 0.5, 2, 3])
@@ -343,7 +345,7 @@ def test_torch_datasets_and_lists_of_pairs() -> None:
 
 def test_refused_datasets() -> None:
     refused("example 3|(5,)|(4,)", as_dataset, [(np.ones(4 + (i == 3)), i % 2) for i in range(6)])
-    refused("empty dataset", as_dataset, Pictures(0))
+    refused("dataset is empty", as_dataset, Pictures(0))
     refused("which entry|label=|it has x", as_dataset, Subset([{"x": 1}], [0]))  # type: ignore  # wrong on purpose
     refused("item 0|int|(x, y)", as_dataset, Subset([3], [0]))  # type: ignore  # wrong on purpose
     refused("example 0|str|Pillow", as_dataset, [("a.png", 0), ("b.png", 1)])
@@ -356,7 +358,7 @@ def test_a_dataset_is_taken_as_it_is() -> None:
     data = as_dataset(draw(20, 2), [0, 1] * 10)
     assert as_dataset(data) is data
     assert len(as_dataset(data, max_examples=8)) == 8
-    refused("give it alone", as_dataset, data, Y6)
+    refused("pass it alone", as_dataset, data, Y6)
     refused("vector", as_dataset, data, kind="image")
 
 

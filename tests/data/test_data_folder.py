@@ -276,8 +276,8 @@ def test_folders_without_classes(tmp_path: Path) -> None:
     Image.fromarray(X[0]).save(tmp_path / "a.png")
     refused("1 loose images without class directories|cat/1.png", load, tmp_path)
     one = save_all(tmp_path / "one", X[:1])
-    refused("one class|'cat'", load, one)
-    refused("class 'dog' has one example", load, save_all(tmp_path / "three", X[:3]))
+    refused("belongs to the class|'cat'", load, one)
+    refused("class 'dog' has only one example", load, save_all(tmp_path / "three", X[:3]))
 
 
 BAD = {
@@ -308,9 +308,9 @@ def test_a_class_may_not_be_skipped_away(tmp_path: Path) -> None:
     save_all(tmp_path)
     for i in (1, 3, 5, 7):
         (tmp_path / "dog" / f"{i:02}.png").write_bytes(b"this is no image")
-    refused("class 'dog' has one example", load, tmp_path, skip_bad=True)
+    refused("class 'dog' has only one example", load, tmp_path, skip_bad=True)
     (tmp_path / "dog" / "09.png").write_bytes(b"this is no image")
-    refused("one class, 'cat'", load, tmp_path, skip_bad=True)
+    refused("belongs to the class 'cat'", load, tmp_path, skip_bad=True)
 
 
 @pytest.mark.parametrize(("width", "height"), [(50_000, 50_000), (9_000, 8_000), (8_001, 8_000)])

@@ -145,7 +145,7 @@ def test_any_iterable_of_pairs_is_read_once_up_to_a_cap(monkeypatch: pytest.Monk
     assert bool((data.x[1:] > data.x[:-1]).all())  # in their order
     assert torch.equal(data.x, as_dataset(endless(), max_examples=50, seed=1).x)
     assert float(data.x.max()) > 1.4  # from all of them, not the first 50 only
-    refused("empty iterable", as_dataset, iter([]))
+    refused("iterable is empty", as_dataset, iter([]))
     refused("item 0|expected a pair", as_dataset, iter([3]))
     refused("labels are missing", as_dataset, 3)
 
@@ -268,7 +268,7 @@ def test_mapped_arrays_are_not_loaded_whole(tmp_path: Path) -> None:
     part = as_dataset(mapped, Y, max_examples=6)
     assert torch.equal(part.x, as_dataset(X, Y, max_examples=6).x)
     (tmp_path / "y_train.npy").unlink()
-    refused("no labels beside|x.npy and y.npy", load, tmp_path / "x_train.npy")
+    refused("no labels next to|x.npy and y.npy", load, tmp_path / "x_train.npy")
     new = load_new(tmp_path / "x_train.npy", data.preparation, shape=data.shape, real=False)
     assert new.y is None
     np.testing.assert_array_equal(new.x, data.x.numpy())
@@ -326,7 +326,7 @@ def test_archives_that_lead_out_are_refused(name: str, evil: str, tmp_path: Path
     inside = tmp_path / "inside"
     inside.mkdir()
     path = WRITERS[name](inside / name, MEMBERS | {evil: as_png(X[0])})
-    refused("is refused|leads out of the archive", load, path)
+    refused("was rejected|points outside of the archive", load, path)
     assert [p.name for p in tmp_path.iterdir()] == ["inside"]
     assert [p.name for p in inside.iterdir()] == [name]
 

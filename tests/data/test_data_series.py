@@ -113,10 +113,10 @@ def test_collections_as_aeon_and_sktime_hold_them() -> None:
 def test_series_that_cannot_be_read(tmp_path: Path) -> None:
     path = tmp_path / "t.ts"
     refused(
-        "same channels|example 1 has 1|first has 2", load,
+        "same number of channels|example 1 has 1|first has 2", load,
         write_ts(path, ["1,2:3,4:up", "1,2:down"], one=False),
     )  # fmt: skip
-    refused("same channels", as_dataset, [np.zeros((2, 4)), np.zeros((3, 4))], [0, 1])
+    refused("same number of channels", as_dataset, [np.zeros((2, 4)), np.zeros((3, 4))], [0, 1])
     refused("line 7|one length", load, write_ts(path, ["1,2:3:up"], one=False))
     refused("line 8|'abc'", load, write_ts(path, ["1,2:up", "1,abc:down"]))
     refused("holds no series", load, write_ts(path, []))
@@ -128,7 +128,7 @@ def test_series_that_cannot_be_read(tmp_path: Path) -> None:
     refused("line 1|time stamps|equal steps", load, path)
     refused("example 2|no value", as_dataset, _with_nan(2, slice(None)), [0, 1, 0, 1])
     refused("channel 2 of 2|no value", as_dataset, _with_nan(slice(None), 1), [0, 1, 0, 1])
-    refused("label is for tables", load, path, label="y")
+    refused("label is only for tables", load, path, label="y")
 
 
 def _with_nan(example: int | slice, channel: int | slice) -> np.ndarray:

@@ -88,8 +88,8 @@ def test_groups_in_python_follow_what_is_kept():
         ("_(.+", "is not a regular expression"),
         ("_.+", "with one pair of brackets"),
         ("/(ann)a", "matches 4 of 12 files; it does not match cat/ben_0.png"),
-        ("(cat|dog)/", "class 'cat' comes from one group only, 'cat'"),
-        ("(png)", "every example is of one group, 'png'"),
+        ("(cat|dog)/", "class 'cat' comes from only one group, 'cat'"),
+        ("(png)", "every example belongs to the group 'png'"),
     ],
 )
 def test_bad_patterns(pattern, line, tmp_path):
@@ -100,7 +100,7 @@ def test_refusals():
     x = np.zeros((4, 3)) + np.arange(4.0)[:, None]
     refused("3 groups for 4 examples", as_dataset, x, [0, 1, 0, 1], groups=[0, 0, 1])
     refused("some groups are missing", as_dataset, x, [0, 1, 0, 1], groups=["a", None, "b", "b"])
-    refused("there is nothing here for the group 'who'", load, "digits", group="who")
+    refused("the group 'who' cannot be used here", load, "digits", group="who")
     refused(
         "has no column 'whom'; did you mean who?",
         as_dataset,

@@ -65,7 +65,7 @@ def test_a_constant_column_becomes_zero_and_new_values_stay_finite() -> None:
 
 def test_other_layouts_are_refused() -> None:
     _, preparation = fitted("vector")
-    refused("takes 4 columns|has 3", preparation.transform, np.zeros((2, 3)))
+    refused("expects 4 columns|has 3", preparation.transform, np.zeros((2, 3)))
     refused("vector data|(2, 2)", preparation.transform, np.zeros((5, 2, 2)), kind="series")
     _, preparation = fitted("unit")
     refused("(1, 8, 8)|(1, 9, 9)", preparation.transform, np.zeros((2, 9, 9)))

@@ -268,10 +268,15 @@ def test_arrays_of_sound():
     assert as_dataset(x[:, None].repeat(2, 1), y, rate=8000).x.equal(data.x)
     refused("sound needs its sample rate", as_dataset, x, y, kind="sound")
     refused(
-        "a sample rate is for sound, but this is vector", as_dataset, x, y, kind="vector", rate=8000
+        "a sample rate is only for sound, but this is vector",
+        as_dataset,
+        x,
+        y,
+        kind="vector",
+        rate=8000,
     )
     refused("from 1,000 to 192,000 Hz, not 10", as_dataset, x, y, rate=10)
-    refused("0.01 to 60 seconds, not 0", load, "digits", seconds=0)
+    refused("0.01 to 60 seconds long, not 0", load, "digits", seconds=0)
 
 
 def test_resampling_keeps_the_tone_and_removes_what_cannot_be_held():

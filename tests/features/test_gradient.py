@@ -171,7 +171,7 @@ def test_networks_that_cannot_be_used_are_said():
     x = data(7, 4, 3, dtype=torch.float32)
     refused("gradient of Branching cannot be taken example by example|'patches'",
             GradientFeatures(Branching()).fit, x)  # fmt: skip
-    refused("Linear cannot take a batch of shape (2, 3)|made for this data",
+    refused("Linear cannot take a batch of shape (2, 3)|that accepts this data",
             GradientFeatures(nn.Linear(5, 1)).fit, x)  # fmt: skip
     refused("Pair must give one tensor|not tuple", GradientFeatures(Pair(3, 1)).fit, x)
     refused("Total must give one tensor|not ()", GradientFeatures(Total(3, 1)).fit, x)

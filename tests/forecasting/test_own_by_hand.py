@@ -56,9 +56,9 @@ def test_a_network_of_one_block_is_trained_whole():
 
 
 def test_outputs_must_fit():
-    for outputs, said in ((3, "3 outputs"), (1, "1 output for")):
+    for outputs, said in ((3, "3 outputs"), (1, "1 output per")):
         net = nn.Sequential(nn.Flatten(), nn.Linear(36, outputs))
-        refused(f"the network gives {said}|data has 2 classes", OwnNetwork(net).check,
+        refused(f"the network returns {said}|data has 2 classes", OwnNetwork(net).check,
                 images(), CPU)  # fmt: skip
     flat = nn.Conv2d(1, 2, 1)
     refused("outputs of shape (2, 6, 6)", OwnNetwork(flat).check, images(), CPU)

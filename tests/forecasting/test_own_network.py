@@ -147,7 +147,7 @@ def test_networks_that_do_not_fit_are_refused(data, network, words):
 
 
 def test_options_without_a_network_are_refused(data):
-    with pytest.raises(AuguryError, match="for a network of your own"):
+    with pytest.raises(AuguryError, match="for your own network"):
         augury.rank(data, None, ["flips"], pretrained=True)
     with pytest.raises(AuguryError, match="cnn, resnet, lenet or a torch"):
         augury.rank(data, None, ["flips"], network="resnet50")

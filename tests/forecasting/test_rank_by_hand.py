@@ -120,7 +120,9 @@ def test_what_is_given_twice_is_ranked_once_and_nothing_is_refused(made):
     assert len(found.rows) == 1
     assert len(augury.rank(images(), augmentations="flips", score="made").rows) == 1
     assert len(augury.rank(images(), augmentations=flips(), score="made").rows) == 1
-    refused("no augmentation was given", augury.rank, images(), augmentations=[], score="made")
+    refused(
+        "the list of augmentations is empty", augury.rank, images(), augmentations=[], score="made"
+    )
     wide = as_dataset(np.random.default_rng(0).integers(0, 9, (6, 8, 12), np.uint8), [0, 1] * 3)
     refused("quarter_turns", augury.rank, wide, augmentations=["quarter_turns"], score="made")
     default = augury.rank(images(), score="made")
@@ -129,9 +131,9 @@ def test_what_is_given_twice_is_ranked_once_and_nothing_is_refused(made):
 
 def test_numbers_are_checked(made):
     for options, said in (
-        ({"budget": True}, "budget must be a number of seconds over 0, got True"),
-        ({"budget": float("inf")}, "seconds over 0, got inf"),
-        ({"budget": -1}, "seconds over 0, got -1"),
+        ({"budget": True}, "budget must be a positive number of seconds, got True"),
+        ({"budget": float("inf")}, "positive number of seconds, got inf"),
+        ({"budget": -1}, "positive number of seconds, got -1"),
         ({"n_views": 0}, "n_views must be a whole number of 1 or more, got 0"),
         ({"n_views": 1.5}, "n_views must be a whole number of 1 or more, got 1.5"),
         ({"effort": "3"}, "effort must be a whole number of 0 or more, got '3'"),
@@ -139,15 +141,15 @@ def test_numbers_are_checked(made):
         ({"seed": "a"}, "seed must be a whole number, got 'a'"),
         ({"seed": 1.5}, "seed must be a whole number, got 1.5"),
         ({"max_examples": "all"}, "max_examples must be a whole number, got 'all'"),
-        ({"score": ["trial"]}, "expected a score of trial"),
+        ({"score": ["trial"]}, "score must be one of trial"),
         ({"score": "alignment", "feature_map": 3}, "expected the name of a feature map"),
-        ({"score": "magic"}, "expected a score of trial"),
-        ({"score": "made", "budget": 3}, "budget and effort are for trial"),
-        ({"score": "made", "effort": 3}, "budget and effort are for trial"),
-        ({"pretrained": True}, "give network"),
-        ({"tune": "head"}, "give network"),
+        ({"score": "magic"}, "score must be one of trial"),
+        ({"score": "made", "budget": 3}, "budget and effort are only for trial"),
+        ({"score": "made", "effort": 3}, "budget and effort are only for trial"),
+        ({"pretrained": True}, "pass it as network"),
+        ({"tune": "head"}, "pass it as network"),
         ({"network": "vgg"}, "network must be cnn, resnet"),
-        ({"score": "alignment", "feature_map": "magic"}, "no feature map is called 'magic'"),
+        ({"score": "alignment", "feature_map": "magic"}, "unknown feature map 'magic'"),
     ):
         refused(said, augury.rank, images(), augmentations=["flips"], **options)
     augury.rank(images(), augmentations=["flips"], score="made", n_views=1)

@@ -109,17 +109,21 @@ def test_what_contradicts_itself_is_refused(noted):
     net = nn.Sequential(nn.Flatten(), nn.Linear(64, 2))
     flip = {"augmentations": ["flips"]}
     refused("either epochs or a plan", augury.rank, images(), epochs=1, plan=TrainingPlan())
-    refused("budget and effort are for", augury.rank, images(), **flip, score="ridge", effort=1)
-    refused("budget and effort are for", augury.rank, images(), **flip, score="ridge", budget=9)
+    refused(
+        "budget and effort are only for", augury.rank, images(), **flip, score="ridge", effort=1
+    )
+    refused(
+        "budget and effort are only for", augury.rank, images(), **flip, score="ridge", budget=9
+    )
     refused("layer '0' needs a network", augury.rank, images(), **flip, layer="0")
-    refused("leave feature_map out", augury.rank, images(), **flip, network=net, layer="0",
+    refused("remove feature_map", augury.rank, images(), **flip, network=net, layer="0",
             feature_map="flatten")  # fmt: skip
     refused("uses no feature map", augury.rank, images(), **flip, network=net, layer="0",
             score="trial")  # fmt: skip
-    refused("expected a score of", augury.rank, images(), **flip, score="best")
-    refused("no augmentation was given", augury.rank, images(), augmentations=[])
-    refused("for a network of your own", augury.rank, images(), **flip, pretrained=True)
-    refused("for a network of your own", augury.rank, images(), **flip, tune="head")
+    refused("score must be one of", augury.rank, images(), **flip, score="best")
+    refused("the list of augmentations is empty", augury.rank, images(), augmentations=[])
+    refused("for your own network", augury.rank, images(), **flip, pretrained=True)
+    refused("for your own network", augury.rank, images(), **flip, tune="head")
     assert noted == []
 
 

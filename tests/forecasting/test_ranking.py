@@ -135,13 +135,13 @@ def test_progress_counts_to_the_end(digits):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"score": "luck"}, "expected a score of trial, .*; got 'luck'"),
+        ({"score": "luck"}, "score must be one of trial, .*; got 'luck'"),
         (
             {"score": "ridge", "feature_map": "magic"},
-            "no feature map is called 'magic'; the feature maps: ",
+            "unknown feature map 'magic'; known feature maps: ",
         ),
         ({"n_views": 0}, "n_views must be a whole number of 1 or more"),
-        ({"augmentations": []}, "no augmentation was given"),
+        ({"augmentations": []}, "the list of augmentations is empty"),
         ({"augmentations": ["jitter(0.1)", "feature_dropout(0.1)"]}, "works on series or vector"),
         ({"device": "tpu"}, "use auto, cpu or cuda"),
     ],
@@ -188,7 +188,9 @@ class TestOwnNetwork:
         net = self.network()
         given = {"network": net, "layer": "1"}
         refused("uses no feature map|ridge", augury.rank, x, y, **given, score="trial")
-        refused("leave feature_map out", augury.rank, x, y, **given, feature_map="patches")
+        refused("remove feature_map", augury.rank, x, y, **given, feature_map="patches")
         refused("'1' needs a network", augury.rank, x, y, layer="1")
         colour = np.random.default_rng(0).random((20, 3, 8, 8))
-        refused("(20, 3, 8, 8)|made for this data", augury.rank, colour, y, network=net, layer="1")
+        refused(
+            "(20, 3, 8, 8)|that accepts this data", augury.rank, colour, y, network=net, layer="1"
+        )

@@ -87,7 +87,7 @@ def test_too_few_groups_are_said_in_one_line():
         "cannot be split by their groups|smaller groups", make_fold, data, Trial(1, folds=3), 0, 0
     )
     one = replace(data, groups=torch.zeros(len(data), dtype=torch.int64))
-    refused("all examples are of one group", make_fold, one, Trial(1, folds=3), 0, 0)
+    refused("all examples belong to one group", make_fold, one, Trial(1, folds=3), 0, 0)
 
 
 def test_a_linear_model_is_judged_on_other_groups():

@@ -199,11 +199,14 @@ class TestRank:
 
     def test_bad_plans_and_budgets_are_refused(self, data):
         for options, says in (
-            ({"budget": 0}, "seconds over 0, got 0"),
-            ({"budget": "60s"}, "budget must be a number of seconds over 0, got '60s'"),
+            ({"budget": 0}, "positive number of seconds, got 0"),
+            ({"budget": "60s"}, "budget must be a positive number of seconds, got '60s'"),
             ({"epochs": 0}, "epochs must be a whole number of 1 or more, got 0"),
             ({"epochs": 2, "plan": TrainingPlan()}, "either epochs or a plan"),
-            ({"score": "alignment", "budget": 5}, "budget and effort are for trial and boosting"),
+            (
+                {"score": "alignment", "budget": 5},
+                "budget and effort are only for trial and boosting",
+            ),
             ({"effort": 99}, "from 0 to 10, got 99"),
         ):
             with pytest.raises(AuguryError, match=says):

@@ -49,4 +49,4 @@ def test_the_rule_is_said_where_an_interval_beside_a_verdict_includes_zero():
     assert explain([*sure, *unsure]) == ""
     for one in (row(-0.1, 2.0, "helps"), row(-2.0, 0.1, "hurts")):
         assert "a probability of 90 % or more" in explain([*sure, one])
-        assert "some beside these verdicts include zero" in explain([*sure, one])
+        assert "some of these candidates include zero" in explain([*sure, one])

@@ -79,7 +79,7 @@ def test_damaged_or_changed_files_are_refused_in_one_line(digits, tmp_path):
     path.write_bytes(pickle.dumps({"weights": 1}))
     refused("not a model file", load_model, path)
     path.write_bytes(write_tensors({"weights": torch.zeros(2)}))
-    refused("no model of augury", load_model, path)
+    refused("no augury model", load_model, path)
 
 
 def rewrite(path, change):
@@ -128,6 +128,6 @@ def halve(x):
 
 def test_what_cannot_be_saved_is_said(digits, tmp_path):
     model = fitted(digits, Sampled(halve), n_components=64)
-    refused("holds code", model.save, tmp_path / "model")
+    refused("contains code", model.save, tmp_path / "model")
     refused("not fitted", AugmentedKernelClassifier().save, tmp_path / "model")
     assert not list(tmp_path.iterdir())

@@ -392,4 +392,4 @@ def test_what_fits_is_said():
 def test_bad_penalties_are_refused():
     features, weights, y = data(13, 5, 1, 3)
     for bad in (-1.0, 0.0, float("nan"), "cv"):
-        refused("ridge must be over 0", solve_ridge, batches(features, weights, y), ridge=bad)
+        refused("ridge must be positive", solve_ridge, batches(features, weights, y), ridge=bad)

@@ -114,7 +114,12 @@ def test_bad_settings_are_refused():
     x, y = small(0)
     shape = {"input_shape": (1, 2, 3)}
     refused("input_shape=(1, 2, 2) has 4 values", ChainClassifier(input_shape=(1, 2, 2)).fit, x, y)
-    refused("2 came with 1", ChainClassifier(SPEC, relabel=[np.eye(3)], **shape).fit, x, y)
+    refused(
+        "one entry per augmentation (2), got 1",
+        ChainClassifier(SPEC, relabel=[np.eye(3)], **shape).fit,
+        x,
+        y,
+    )
     wrong = ChainClassifier(SPEC, relabel=[np.eye(2), None], **shape)
     refused("shape (3, 3), one row per label; got (2, 2)", wrong.fit, x, y)
     refused("more than 3 states", ChainClassifier(SPEC, limit=3, **shape).fit, x, y)

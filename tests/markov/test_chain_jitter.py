@@ -93,6 +93,6 @@ def test_features_keep_scikit_learns_rules(estimator, check):
 
 
 def test_bad_parameters_are_refused():
-    refused("sigma=0: the jitter kernel needs a sigma over 0", effective_bandwidth, 0, 1)
-    refused("beta=-1: the jitter kernel needs a beta over 0", JitterKernel(1, -1), np.ones((2, 1)))
+    refused("sigma=0: sigma must be positive", effective_bandwidth, 0, 1)
+    refused("beta=-1: beta must be positive", JitterKernel(1, -1), np.ones((2, 1)))
     refused("n_components=0: expected 1 or more", JitterFeatures(n_components=0).fit, [[1.0]])

@@ -75,7 +75,7 @@ def test_kernel_of_an_irreversible_chain_says_by_how_much_and_what_to_do():
     assert str(raised.value) == (
         "a kernel needs reversible augmentations with a common stationary law, but augmentation 0 "
         "is not: its flows between states 0 and 1 differ by 1; use chain.symmetrised() to make it "
-        "so"
+        "reversible"
     )
     chain.symmetrised().kernel()
     chain.symmetrised("footnote").kernel()
@@ -116,5 +116,5 @@ def test_symmetric_matrices_come_back_as_they_are():
     a = np.array([[0.25, 0.75], [0.75, 0.25]])
     np.testing.assert_array_equal(footnote(a).toarray(), a)
     np.testing.assert_array_equal(metropolis(a).toarray(), a)
-    with pytest.raises(AuguryError, match="pi0 must have 2 weights over 0"):
+    with pytest.raises(AuguryError, match="pi0 must have 2 positive weights"):
         metropolis(a, [1, 0])

@@ -115,8 +115,8 @@ def test_bad_requests_are_refused():
     refused(
         "objective='x': expected one of log-loss, alignment", learn_rates, chain, y, objective="x"
     )
-    refused("8 examples came with 3 labels", learn_rates, chain, y[:3])
-    refused("rates over 0", learn_rates, chain.with_rates([1, 0]), y)
+    refused("8 examples and 3 labels", learn_rates, chain, y[:3])
+    refused("positive initial rates", learn_rates, chain.with_rates([1, 0]), y)
     refused("background=1: expected a share", loo_log_loss, chain, y, background=1)
     lossy = FiniteChain([[[0, 1], [0, 1]]], [1], [1, 0])
     refused("learning the rates needs reversible", learn_rates, lossy, [0, 1])

@@ -28,7 +28,7 @@ def test_bad_layers_are_refused_in_one_line():
         "'layer1.0.relu' is called 2 times|average at 'layer1.0' instead",
         Averaging(T, "layer1.0.relu", 2).loss, model, x, y,
     )  # fmt: skip
-    words = "no layer 'layer1.0.conv'|near names: layer1.0.conv"
+    words = "no layer 'layer1.0.conv'|similar names: layer1.0.conv"
     refused(words, Averaging(T, "layer1.0.conv", 2).loss, model, x, y)
     vit = make("vit")[0]
     refused("average at 'blocks.1' instead", Averaging(T, "blocks.1.mlp.0", 2).loss, vit, x, y)
@@ -137,13 +137,13 @@ def test_outputs_that_cannot_be_averaged_are_refused():
 
 
 def test_bad_settings_are_refused_in_one_line():
-    refused("2 views or more, not n_views=1", Averaging, T, "pool1", 1)
+    refused("at least 2 views, got n_views=1", Averaging, T, "pool1", 1)
     refused("layer must be a layer's path|'input', not 2", Averaging, T, 2)
     refused("expected an augmentation|got an int", Averaging, 3, "pool1")
     refused("order must be 1 or 2, not 3", Averaging, T, "pool1", order=3)
     refused("curvature must be|'newton'", Averaging, T, "pool1", order=2, curvature="newton")
     refused("directions must be 1 or more", Averaging, T, "pool1", order=2, directions=0)
-    refused("groups must divide the 16 views, not be 3", Averaging, T, "pool1", groups=3)
+    refused("groups must divide the 16 views, got 3", Averaging, T, "pool1", groups=3)
     refused("curvature must be", TangentPropagation, T, curvature="x")
     model, (x, y) = make("lenet")[0], batch()
     loss = nn.CrossEntropyLoss()
@@ -152,7 +152,7 @@ def test_bad_settings_are_refused_in_one_line():
     how = Averaging(T, "pool1", 2, order=2, directions=1)
     refused("drawn at random: pass seed=", how.loss, model, x, y)
     how = Averaging("flips", "pool1", 16, groups=8)
-    refused("the 4 views that flips has, not be 8", how.loss, model, x, y)
+    refused("the 4 views that flips has, got 8", how.loss, model, x, y)
     refused(
         "horizontal_flip has no tangent", TangentPropagation("horizontal_flip").loss, model, x, y
     )

@@ -359,14 +359,16 @@ class Second(nn.Module):
 def test_bad_input_is_refused():
     model, x = small(), images()
     refused("training mode|network.eval()", measure_invariance, copy.deepcopy(model).train(), x, T)
-    refused("no layer 'pool3'|near names: pool", measure_invariance, model, x, T, layers=["pool3"])
+    refused(
+        "no layer 'pool3'|similar names: pool", measure_invariance, model, x, T, layers=["pool3"]
+    )
     refused("at least one augmentation", measure_invariance, model, x, [])
     refused(
         "n_views must be a whole number of 1 or more", measure_invariance, model, x, T, n_views=0
     )
     refused("two examples or more", measure_invariance, model, x[:1], T)
     refused("works on image data", measure_invariance, model, x.flatten(1), T)
-    words = "Sequential cannot take a batch of shape (2, 1, 4, 4)|made for this data"
+    words = "Sequential cannot take a batch of shape (2, 1, 4, 4)|that accepts this data"
     refused(words, measure_invariance, model, x[..., :4, :4], T)
     refused("expected an augmentation|got an int", measure_invariance, model, x, [3])
     vectors = torch.rand(5, 4)

@@ -31,7 +31,7 @@ def test_layer_gives_what_the_layer_gives():
 
 
 def test_bad_layers_are_said():
-    with pytest.raises(AuguryError, match=r"no layer '0\.7'; near names: 0\.\d"):
+    with pytest.raises(AuguryError, match=r"no layer '0\.7'; similar names: 0\.\d"):
         Layer(network(), "0.7")
     with pytest.raises(AuguryError, match="returns a tuple, not a tensor"):
         Layer(nn.Sequential(Twice()), "0")(torch.zeros(1, 2))

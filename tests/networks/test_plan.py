@@ -193,7 +193,7 @@ def test_what_does_harm_is_named_and_never_recommended(monkeypatch):
     assert not found.best.harmful
     assert not found.enough
     text = str(found)
-    assert "No harmless choice saves the 90%" in text
+    assert "No harmless choice saves the requested 90%" in text
     assert "expected to do harm, such as 1 average of 4 views at input" in text
     assert "recommended" in text
 
@@ -219,7 +219,7 @@ def test_a_plan_becomes_a_table_json_a_figure_and_pages():
     assert frame.loc["1 average of 4 views at pool1, second order", "error"] >= 0
     assert frame.loc["1 average of 4 views at pool1", "harmful"]
     assert AveragingPlan.from_json(found.to_json()) == found
-    assert str(found).splitlines()[0].split()[:4] == ["loss", "of", "a", "step"]
+    assert str(found).splitlines()[0].split()[:4] == ["loss", "step", "time", "of"]
     assert found.plot().axes[0].get_xlabel().startswith("step time")
     assert found._repr_html_().startswith("<")
     assert found.best.name in found.to_markdown()
@@ -260,7 +260,7 @@ def test_an_augmentation_that_changes_nothing_has_no_error():
 def test_bad_input_is_refused():
     model, (x, y) = lenet().double(), sample()
     refused("saving|between 0 and 1", plan_averaging, model, x, T, saving=1.5)
-    refused("no layer 'pool9'|near names", plan_averaging, model, x, T, layers=["pool9"])
+    refused("no layer 'pool9'|similar names", plan_averaging, model, x, T, layers=["pool9"])
     refused("does not cut", plan_averaging, ResNet().double(), x, T, layers=["layer1.0.conv1"])
     refused("y is required", plan_averaging, model, x, T, loss=lambda o, t: o.sum(1))
     refused(

@@ -269,11 +269,11 @@ def test_bad_use_is_refused_in_one_line():
     refused("shape (4, 3)", first_order, head, orbit, torch.zeros(4, 3).double(), each)
     refused("one-hot", first_order, head, orbit, y, quadratic)
     refused("class numbers", first_order, head, orbit, y.double(), multinomial)
-    refused("more classes than two", first_order, head, orbit, y, logistic)
+    refused("more than two classes", first_order, head, orbit, y, logistic)
     refused("smoothness", certify, orbit, any_loss(nn.HuberLoss(reduction="none")))
     refused("0 or more", certify, orbit, quadratic, ridge=-1.0)
     refused("none", certify, [], quadratic)
-    refused("give it", any_loss(lambda o, y: o).curvature, torch.ones(2), torch.ones(2))
+    refused("pass y", any_loss(lambda o, y: o).curvature, torch.ones(2), torch.ones(2))
 
 
 def test_the_logistic_curvature_does_not_cancel_for_sure_predictions():

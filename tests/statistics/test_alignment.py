@@ -198,9 +198,9 @@ class TestFourierFeatures:
 
     def test_bad_settings_are_said(self):
         for d in (0, 3):
-            with pytest.raises(AuguryError, match="must be even and over 0"):
+            with pytest.raises(AuguryError, match="must be even and positive"):
                 FourierFeatures(d)
-        with pytest.raises(AuguryError, match="gamma must be over 0"):
+        with pytest.raises(AuguryError, match="gamma must be positive"):
             FourierFeatures(4, gamma=-1.0)
         with pytest.raises(AuguryError, match="call fit first"):
             FourierFeatures(4)(torch.zeros(1, 2))

@@ -17,7 +17,7 @@ def check_cuda() -> None:
     """Raise if CUDA is not available."""
     if not torch.cuda.is_available():
         raise AuguryError(
-            "device cuda was asked for, but torch finds no CUDA device; use --device cpu"
+            "device cuda was requested, but torch finds no CUDA device; use --device cpu"
         )
 
 
@@ -28,7 +28,7 @@ def resolve_device(device: str | torch.device) -> torch.device:
     try:
         found = torch.device(device)
     except (RuntimeError, TypeError):
-        raise AuguryError(f"no device is called {device!r}; use auto, cpu or cuda") from None
+        raise AuguryError(f"unknown device {device!r}; use auto, cpu or cuda") from None
     if found.type == "cuda":
         check_cuda()
     if found.type not in ("cpu", "cuda"):

@@ -18,7 +18,7 @@ def check_writable(path: str | Path) -> Path:
     path = _target(path)
     folder = path.parent
     if not folder.is_dir():
-        raise AuguryError(f"cannot write {path}: the folder {folder} does not exist; make it first")
+        raise AuguryError(f"cannot write {path}: the directory {folder} does not exist; create it")
     try:
         handle, probe = tempfile.mkstemp(dir=folder, prefix=_BESIDE)
         os.close(handle)
@@ -50,7 +50,7 @@ def write(path: str | Path, content: str | bytes) -> None:
                 os.unlink(temporary)
         if isinstance(error, OSError):
             raise AuguryError(
-                f"cannot write {path}: {error.strerror}; nothing was left behind"
+                f"cannot write {path}: {error.strerror}; no partial file was left"
             ) from error
         raise
 
@@ -68,9 +68,9 @@ def _target(path: str | Path) -> Path:
     except (OSError, ValueError) as error:  # a name too long, or with a null character
         raise AuguryError(f"cannot write {flat(path)}: {cause(error)}") from error
     if folder:
-        raise AuguryError(f"cannot write {path}: it is a folder; give a file's name")
+        raise AuguryError(f"cannot write {path}: it is a directory; use the name of a file")
     if other:
-        raise AuguryError(f"cannot write {path}: it is a device or a pipe; give a file's name")
+        raise AuguryError(f"cannot write {path}: it is a device or a pipe; use the name of a file")
     return target
 
 

@@ -27,7 +27,7 @@ def check_batch(x: Any) -> None:
     """Raise unless x is a tensor of one example or more."""
     check_tensor(x)
     if x.dim() < 1 or not len(x):
-        raise AuguryError(f"x must hold one example or more, got shape {tuple(x.shape)}")
+        raise AuguryError(f"x must contain at least one example, got shape {tuple(x.shape)}")
 
 
 def as_batch(x: Any) -> Tensor:

@@ -51,9 +51,9 @@ def check_fits(need: Callable[[int], float], d: int, budget: float) -> None:
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if need(2 * middle) <= budget else (low, middle)
-    advice = f"{2 * low:,} would fit; ask for fewer, or" if low else "not even two would fit;"
+    advice = f"{2 * low:,} would fit; use fewer, or" if low else "not even two would fit;"
     raise AuguryError(
-        f"{d:,} features need {_gib(need(d))} GiB and {_gib(budget)} may be used: "
+        f"{d:,} features need {_gib(need(d))} GiB, but only {_gib(budget)} may be used: "
         f"{advice} allow more with memory= (--memory)"
     )
 

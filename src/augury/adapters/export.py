@@ -71,7 +71,7 @@ def export(
     if to not in FORMATS:
         near = difflib.get_close_matches(str(to).lower(), FORMATS, n=1, cutoff=0.5)
         hint = f"; did you mean {near[0]}?" if near else "."
-        raise AuguryError(f"no format is called {to!r}{hint} The formats: {', '.join(FORMATS)}")
+        raise AuguryError(f"unknown format {to!r}{hint} Known formats: {', '.join(FORMATS)}")
     return FORMATS[to](shape).write(parse(augmentation, imports=True))
 
 

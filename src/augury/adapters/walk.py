@@ -95,7 +95,7 @@ class Dialect(ABC):
     def _family(self, family: Augmentation) -> list[Call]:
         if not family.kinds & set(self.kinds):
             raise AuguryError(
-                f"{self.name} takes {' and '.join(KIND_WORDS[kind] for kind in self.kinds)}, but "
+                f"{self.name} is for {' and '.join(KIND_WORDS[kind] for kind in self.kinds)}, but "
                 f"{family} is for "
                 f"{' or '.join(KIND_WORDS[kind] for kind in sorted(family.kinds))}; "
                 "export it to another format"

@@ -164,7 +164,9 @@ def call(augmentation: Augmentation, image: Any) -> Any:
 def _kind_of(augmentation: Augmentation, kind: str | None) -> str:
     kinds = [k for k in DIMENSIONS if k in augmentation.kinds]
     if not kinds:
-        raise AuguryError(f"{augmentation} works on no data: its parts are for different kinds")
+        raise AuguryError(
+            f"{augmentation} works on no kind of data: its parts are for different kinds"
+        )
     if kind is not None and kind not in kinds:
         raise AuguryError(f"{augmentation} works on {' or '.join(kinds)} data, not on {kind!r}")
     return kind or kinds[0]

@@ -101,7 +101,7 @@ def check_rates(rates: Sequence[float], parts: int) -> None:
         raise AuguryError("a chain needs at least one augmentation, but none was given")
     if len(rates) != parts:
         raise AuguryError(
-            f"a chain needs one rate for each augmentation: {parts} augmentations came with "
+            f"a chain needs one rate for each augmentation: got {parts} augmentations and "
             f"{len(rates)} rates"
         )
     for k, rate in enumerate(rates):
@@ -112,7 +112,7 @@ def check_rates(rates: Sequence[float], parts: int) -> None:
             )
     if not any(rates):
         raise AuguryError(
-            "all rates of the chain are zero, so it would never move; give one a rate over 0"
+            "all rates of the chain are zero, so it would never move; set a positive rate"
         )
 
 

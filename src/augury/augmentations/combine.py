@@ -100,7 +100,7 @@ class Power(_Composite):
         if not (math.isfinite(self.times) and self.times == int(self.times) and self.times >= 1):
             raise AuguryError(f"{self}: the power must be 1, 2, 3, …")
         if self.times * _repeats(self.base) > MOST_REPEATS:
-            raise AuguryError(f"{self}: a power, with those inside it, goes up to {MOST_REPEATS}")
+            raise AuguryError(f"{self}: nested powers may multiply to at most {MOST_REPEATS}")
         object.__setattr__(self, "times", int(self.times))
         object.__setattr__(self, "parts", (self.base,) * int(self.times))
         self._combine(math.prod)
@@ -139,7 +139,7 @@ class Weighted:
         """Return the part with its weight as its probability: ``0.3*a | 0.7*identity``."""
         if not 0 < self.weight <= 1:
             what = f"{number(self.weight)}*{bracket(self.part, Then, Mixture)}"
-            raise AuguryError(f"{what}: a weight on its own is a probability, over 0 and at most 1")
+            raise AuguryError(f"{what}: a single weight is a probability in (0, 1]")
         if self.weight == 1:
             return self.part
         rest = round(1 - self.weight, 12)  # 0.3 for 0.7, and not 0.30000000000000004
@@ -161,7 +161,7 @@ class Mixture(_Composite):
 
     def __post_init__(self) -> None:
         if not all(math.isfinite(w) and w > 0 for w in self.weights):
-            raise AuguryError(f"expected weights over 0 in a mixture, got {self.weights}")
+            raise AuguryError(f"expected positive weights in a mixture, got {self.weights}")
         self._combine(sum)
 
     @classmethod

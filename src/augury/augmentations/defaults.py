@@ -71,7 +71,7 @@ def strength_ladder(
     for name in families or ():
         if name not in swept:
             raise AuguryError(
-                f"{name} has no strength to sweep; those that have: {', '.join(swept)}"
+                f"{name} has no strength to sweep; families with a strength: {', '.join(swept)}"
             )
     grey = shape is not None and kind == "image" and shape[0] != 3
     usual = [n for n in swept if kind in swept[n].kinds and not (grey and n in _COLOURS)]

@@ -84,7 +84,7 @@ class Sampled(Augmentation):
         if float(((views < -0.5) | (views > 1.5)).float().mean()) > _MOST_OUTSIDE:
             raise AuguryError(
                 f"{self} returned values from {float(views.min()):.3g} to {float(views.max()):.3g} "
-                "for images in [0, 1]; leave out what normalises them, or return levels in [0, 1]"
+                "for images in [0, 1]; remove the normalisation, or return values in [0, 1]"
             )
 
     def _one(self, example: Tensor, key: int) -> Tensor:
@@ -100,7 +100,7 @@ class Sampled(Augmentation):
         if out.shape != example.shape:
             raise AuguryError(
                 f"{self} changed an example's shape from {tuple(example.shape)} to "
-                f"{tuple(out.shape)}; return the shape it was given"
+                f"{tuple(out.shape)}; return an example of the same shape"
             )
         return out
 

@@ -132,7 +132,7 @@ class _Parser:
             weighted = Weighted(weight, self.power())
             if self.peek() == ">>":
                 raise AuguryError(
-                    f"put brackets round a weighted sequence: {number(weight)}*(… >> …)"
+                    f"put brackets around a weighted sequence: {number(weight)}*(… >> …)"
                 )
             return weighted
         parts = [self.power()]

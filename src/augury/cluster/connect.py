@@ -113,7 +113,7 @@ def _start(kind: str, count: str) -> Any:
     options = {"nthreads": 1, "memory_limit": 0, "silence_logs": logging.CRITICAL}
     gpus = visible_gpus()[: int(count) if count else None]
     if not gpus:
-        raise AuguryError("local-cuda was asked for, but torch finds no CUDA device; use local")
+        raise AuguryError("local-cuda was requested, but torch finds no CUDA device; use local")
     return SpecCluster(
         workers={
             k: {"cls": Nanny, "options": {**options, "env": {"CUDA_VISIBLE_DEVICES": gpu}}}
@@ -152,6 +152,6 @@ def _check(client: Client) -> ClusterWorkers:
         if version != augury.__version__:
             raise AuguryError(
                 f"the worker {worker} has augury {version}, but this is {augury.__version__}; "
-                "install one version on all"
+                "install the same version everywhere"
             )
     return ClusterWorkers(client, augury.__version__)

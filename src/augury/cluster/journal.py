@@ -53,14 +53,14 @@ class Journal:
         except OSError as error:
             raise AuguryError(f"cannot open the journal {path}: {error.strerror}") from None
         except (ValueError, KeyError, TypeError):
-            raise AuguryError(f"{path} is not a journal; remove it or give another name") from None
+            raise AuguryError(f"{path} is not a journal; remove it or use another name") from None
         if kept is None:
             write(path / _ABOUT, json.dumps({"key": key}, indent=1))
         elif kept != key:
             other = next(name for name in {**key, **kept} if key.get(name) != kept.get(name))
             raise AuguryError(
-                f"the journal {path} is of other data or settings (its {other} differs); remove "
-                "it or give another name"
+                f"the journal {path} is for other data or settings (its {other} differs); remove "
+                "it or use another name"
             )
         return cls(path)
 

@@ -189,7 +189,7 @@ class ClusterWorkers(Workers):
             packed = dumps(shared)
         except Exception as error:  # whatever a user's objects raise when they are pickled
             raise AuguryError(
-                f"what the jobs need cannot be sent to workers: {cause(error)}; a network must be "
+                f"the jobs cannot be sent to the workers: {cause(error)}; a network must be "
                 "made by a function of a module that workers can import"
             ) from error
         self._taken.clear()
@@ -239,12 +239,12 @@ class ClusterWorkers(Workers):
             raise AuguryError(_GONE) from None
         except KilledWorker as error:
             raise AuguryError(
-                f"the job {job} ended {error.allowed_failures + 1} workers, perhaps for want of "
-                "memory; give workers more of it, or the data in smaller shards"
+                f"the job {job} killed {error.allowed_failures + 1} workers, perhaps for lack of "
+                "memory; give the workers more memory, or use smaller shards"
             ) from None
         except ModuleNotFoundError as error:
             raise AuguryError(
-                f"a worker has no module {error.name!r}; install there what is installed here"
+                f"a worker has no module {error.name!r}; install the same packages there as here"
             ) from None
         self._taken.append(key)
         return found
@@ -264,7 +264,7 @@ def _run(packed: bytes, digest: str, call: bytes) -> Tensors:
     version, work, job = pickle.loads(call)
     if augury.__version__ != version:  # a worker that came after the others were checked
         raise AuguryError(
-            f"a worker has augury {augury.__version__}, but this is {version}; install one version"
+            f"a worker has augury {augury.__version__}, but this is {version}; use one version"
         )
     return tuple(part.cpu() for part in work(_unpack(digest, packed), job))
 

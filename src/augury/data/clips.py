@@ -97,6 +97,6 @@ def fit_length(samples: np.ndarray, length: int) -> np.ndarray:
 def check_clip(rate: int | None, seconds: float | None) -> None:
     """Raise if a requested rate or length is out of range."""
     if rate is not None and not 1_000 <= rate <= 192_000:
-        raise AuguryError(f"a sample rate is from 1,000 to 192,000 Hz, not {rate:,}")
+        raise AuguryError(f"a sample rate must be from 1,000 to 192,000 Hz, not {rate:,}")
     if seconds is not None and not 0.01 <= seconds <= 60:
-        raise AuguryError(f"clips are of 0.01 to 60 seconds, not {seconds:g}")
+        raise AuguryError(f"clips must be 0.01 to 60 seconds long, not {seconds:g}")

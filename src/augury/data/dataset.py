@@ -151,7 +151,7 @@ class Dataset:
         left, y = _renumber(found.y)  # a class may have had copies alone
         if len(left) == 1:
             raise AuguryError(
-                f"without copies every example is of one class, {flat(self.classes[int(left)])!r}; "
+                f"without copies, every example is of the class {flat(self.classes[int(left)])!r}; "
                 "two classes are needed"
             )
         return replace(found, y=y, classes=tuple(self.classes[c] for c in left.tolist()))

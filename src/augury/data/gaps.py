@@ -30,8 +30,8 @@ def stack_series(
     for number, one in enumerate(series):
         if len(one) != channels:
             raise AuguryError(
-                f"series must have the same channels: example {number} has {len(one)} and the "
-                f"first has {channels}; give those of one number of channels"
+                f"series must have the same number of channels: example {number} has {len(one)}, "
+                f"the first has {channels}"
             )
         if one.shape[1] == 0:
             raise AuguryError(f"example {number} is a series without values; leave it out")

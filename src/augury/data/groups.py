@@ -32,7 +32,7 @@ def match_groups(pattern: str, names: Sequence[str]) -> np.ndarray:
     if compiled.groups != 1:
         raise AuguryError(
             f"the group {flat(pattern)!r} must be a regular expression with one pair of brackets "
-            f"round what is shared, such as '_(.+)_', but it has {compiled.groups}"
+            f"around the shared part, such as '_(.+)_', but it has {compiled.groups}"
         )
     found = [compiled.search(name) for name in names]
     missing = [name for name, match in zip(names, found, strict=True) if not (match and match[1])]
@@ -48,7 +48,9 @@ def name_groups(groups: Any, n: int) -> np.ndarray:
     """Return the groups of n examples as words; raise if some have none."""
     names = as_written(groups)
     if names is None:
-        raise AuguryError("some groups are missing; give every example one, or drop the example")
+        raise AuguryError(
+            "some groups are missing; assign one to every example, or drop the example"
+        )
     if len(names) != n:
         raise AuguryError(f"{len(names):,} groups for {n:,} examples; give one for each example")
     return names
@@ -59,14 +61,14 @@ def number_groups(names: np.ndarray, labels: Labels) -> np.ndarray:
     distinct, numbers = np.unique(names, return_inverse=True)
     if len(distinct) == 1:
         raise AuguryError(
-            f"every example is of one group, {flat(distinct[0])!r}; two or more are needed to "
+            f"every example belongs to the group {flat(distinct[0])!r}; two or more are needed to "
             "train on some and test on others"
         )
     for number, name in enumerate(labels.classes or ()):
         own = np.unique(numbers[labels.y == number])
         if len(own) == 1:
             raise AuguryError(
-                f"class {flat(name)!r} comes from one group only, {flat(distinct[own[0]])!r}; a "
+                f"class {flat(name)!r} comes from only one group, {flat(distinct[own[0]])!r}; a "
                 "class needs two or more to be both trained on and tested: drop the class, or "
                 "group by something else"
             )

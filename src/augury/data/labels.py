@@ -116,7 +116,7 @@ def encode(
             if float(np.abs(values).max()) > _LARGEST:
                 raise AuguryError(
                     f"targets go up to {np.abs(values).max():.0e}, which is too large to square; "
-                    "bring them nearer to 1"
+                    "rescale them to values near 1"
                 )
             _check_spread(values)
             return Labels(values.astype(np.float64), None)
@@ -154,18 +154,18 @@ def check_counts(counts: np.ndarray, names: Sequence[str], numeric: bool = False
     """Check that there are two classes or more, with two examples or more each."""
     if len(counts) == 1:
         raise AuguryError(
-            f"every example is of one class, {flat(names[0])!r}; two classes are needed"
+            f"every example belongs to the class {flat(names[0])!r}; two classes are needed"
         )
     lone = [repr(flat(name)) for name, count in zip(names, counts, strict=True) if count == 1]
     if lone:
         which = f"class {lone[0]} has" if len(lone) == 1 else f"classes {listed(lone, 4)} have"
         hint = ", or predict numbers with --task regression (task= in Python)" if numeric else ""
-        raise AuguryError(f"{which} one example only; drop it or add examples{hint}")
+        raise AuguryError(f"{which} only one example; drop it or add examples{hint}")
 
 
 def _check_spread(values: np.ndarray) -> None:
     if np.ptp(values) == 0:
-        raise AuguryError(f"every target is {values[0]:g}; two different ones are needed")
+        raise AuguryError(f"every target is {values[0]:g}; at least two values are needed")
 
 
 def _values(y: Any) -> np.ndarray:

@@ -28,12 +28,12 @@ def to_array(x: Any, what: str = "examples") -> np.ndarray:
             x = x.float()
         return x.numpy()
     if np.ma.is_masked(x):
-        raise AuguryError(f"{what} must not be masked; fill or drop the masked values")
+        raise AuguryError(f"{what} must not be masked, but some are; fill or drop them")
     try:
         return np.asarray(x)
     except (ValueError, TypeError, OverflowError) as error:
         raise AuguryError(
-            f"{what} must be of one shape, to form an array; NumPy says: {cause(error)}"
+            f"{what} must all have the same shape; NumPy reports: {cause(error)}"
         ) from None
 
 
@@ -56,7 +56,7 @@ def arrange(x: np.ndarray, kind: str | None) -> tuple[np.ndarray, list[str]]:
             "reshape it: images N × height × width, series N × channels × length, vectors N × d"
         )
     if x.size == 0:
-        raise AuguryError(f"there are no examples in an array of shape {x.shape}; give some")
+        raise AuguryError(f"an array of shape {x.shape} contains no examples")
     if kind == "vector":
         if x.ndim == 2:
             return x, []

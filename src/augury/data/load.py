@@ -176,18 +176,18 @@ def as_dataset(
     if isinstance(x, Dataset):
         if any(v is not None for v in (y, label, groups, group)) or kind not in (None, x.kind):
             raise AuguryError(
-                f"a Dataset has its labels, groups and kind ({x.kind}); give it alone"
+                f"a Dataset has its own labels, groups and kind ({x.kind}); pass it alone"
             )
         return x if max_examples is None else x.subsample(max_examples, seed)
     if isinstance(x, Shards):
         if any(v is not None for v in (y, label, groups, group)):
-            raise AuguryError("shards have their own labels; give them alone")
+            raise AuguryError("shards have their own labels; pass them alone")
         return x.draw(len(x) if max_examples is None else max_examples, seed)
     if isinstance(x, str | PurePath):
         if y is not None or groups is not None:
             what = "labels" if y is not None else "groups"
             raise AuguryError(
-                f"{what} came beside the path {flat(x)}, which has its own; drop them"
+                f"{what} were passed with the path {flat(x)}, which has its own; remove them"
             )
         path = x if isinstance(x, str) else Path(x)
         shared: Any = {"kind": kind, "task": task, "max_examples": max_examples, "seed": seed}
@@ -211,7 +211,7 @@ def prepare(source: Source, request: Request, *, name: str, kind: str | None = N
         x, filled = fill_gaps(x)
         notes += filled
     if source.y is None:
-        raise AuguryError("labels are missing: give y beside x, or a dataset of pairs (x, y)")
+        raise AuguryError("labels are missing: pass y with x, or a dataset of pairs (x, y)")
     if isinstance(source.y, Labels):
         labels, kept, left_out = source.y, None, []
     else:
@@ -255,7 +255,7 @@ def _kind(source: Source, request: Request, kind: str | None) -> tuple[str | Non
     if kind == "sound" and rate is None:
         raise AuguryError("sound needs its sample rate: give --rate (rate= in Python)")
     if kind != "sound" and rate is not None:
-        raise AuguryError(f"a sample rate is for sound, but this is {kind} data; leave it out")
+        raise AuguryError(f"a sample rate is only for sound, but this is {kind} data; remove it")
     return kind, rate
 
 
@@ -265,7 +265,7 @@ def _groups(source: Source, request: Request, n: int) -> np.ndarray | None:
     if request.group is None:
         return None
     raise AuguryError(
-        f"there is nothing here for the group {flat(request.group)!r} to be found in: it is a "
-        "column of a table, an array of an .npz file or a pattern for the names of files; for "
-        "data in memory give groups="
+        f"the group {flat(request.group)!r} cannot be used here: a group is a "
+        "column of a table, an array of an .npz file or a pattern for file names; for "
+        "data in memory, pass groups="
     )

@@ -153,7 +153,7 @@ class Preparation:
             array, _ = fill_gaps(array)
         if array.ndim - 1 != len(self.shape):
             raise AuguryError(
-                f"the model takes {self.kind} data of shape {self.shape}, but this data has shape "
+                f"the model expects {self.kind} data of shape {self.shape}, but this has shape "
                 f"{array.shape[1:]}"
             )
         low, high = span(array)
@@ -161,20 +161,20 @@ class Preparation:
             self._check_pixels(array, low, high)
         elif len(self.mean) != array.shape[1]:
             raise AuguryError(
-                f"the model takes {len(self.mean)} columns (or channels), but this data has "
+                f"the model expects {len(self.mean)} columns (or channels), but this data has "
                 f"{array.shape[1]}; give the columns that it was fitted on, and --label for a "
                 "table that has one"
             )
         if array.shape[1:] != self.shape:
             raise AuguryError(
-                f"the model takes examples of shape {self.shape}, but these have "
+                f"the model expects examples of shape {self.shape}, but these have "
                 f"{array.shape[1:]}; for a directory of images give --size, for a table --label"
             )
         out = self.apply(array)
         if out.dtype != np.uint8 and not np.isfinite(out).all():
             raise AuguryError(
-                "some values are too far from those that the model was fitted on to be scaled as "
-                "they were; check the columns' units"
+                "some values are too far from the data that the model was fitted on to be scaled "
+                "in the same way; check the units of the columns"
             )
         return out
 

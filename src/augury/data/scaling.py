@@ -81,7 +81,7 @@ def moments(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             column = columns.start + int(np.argmax(peak > _LARGEST))
             raise AuguryError(
                 f"column {column + 1} holds numbers up to {peak.max():.0e}, which are too large to "
-                "compute with; bring them nearer to 1"
+                "compute with; rescale them to values near 1"
             )
         block /= _along(peak, x.ndim)  # so that no square overflows
         middle = block.mean(axis=axes)

@@ -127,7 +127,9 @@ def reading(what: object) -> Iterator[None]:
     except OSError as error:
         raise AuguryError(f"cannot read {flat(what)}: {cause(error)}") from error
     except MemoryError as error:
-        raise AuguryError(f"{flat(what)} does not fit in memory; give less of it") from error
+        raise AuguryError(
+            f"{flat(what)} does not fit in memory; use a smaller part of it"
+        ) from error
     except Exception as error:  # a damaged file can make its reader raise anything at all
         reason = f"{type(error).__name__}: {cause(error)}"
         raise AuguryError(

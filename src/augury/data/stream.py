@@ -198,4 +198,4 @@ def compact(y: np.ndarray, classes: int | None) -> Tensor:
 def check_rows(parts: tuple[Part, ...], what: object) -> None:
     """Raise if there is no example."""
     if not sum(part.rows for part in parts):
-        raise AuguryError(f"the shards of {what} hold no examples; give some")
+        raise AuguryError(f"the shards of {what} contain no examples")

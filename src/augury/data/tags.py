@@ -33,7 +33,7 @@ def check_tags(values: np.ndarray, names: Sequence[object] | None) -> tuple[str,
         if min(int(column.sum()), len(column) - int(column.sum())) < 2:
             what = "all" if column.mean() > 0.5 else "none"
             raise AuguryError(
-                f"label {flat(tag)!r} is given to {what} of the {len(column):,} examples, or to "
-                f"all but one of them; leave it out"
+                f"label {flat(tag)!r} applies to {what} of the {len(column):,} examples, or to "
+                f"all but one of them; remove it"
             )
     return tags

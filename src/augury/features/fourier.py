@@ -60,10 +60,10 @@ class FourierFeatures(FeatureMap):
     ) -> None:
         super().__init__()
         if d < 2 or d % 2:
-            raise AuguryError(f"the number of Fourier features must be even and over 0, not {d}")
+            raise AuguryError(f"the number of Fourier features must be even and positive, not {d}")
         known = gamma in RULES if isinstance(gamma, str) else math.isfinite(gamma) and gamma > 0
         if not known:
-            raise AuguryError(f"gamma must be over 0, or one of {', '.join(RULES)}; not {gamma!r}")
+            raise AuguryError(f"gamma must be positive or one of {', '.join(RULES)}; not {gamma!r}")
         self.d, self.gamma, self.seed = d, gamma, seed
         self.kernel = ShiftInvariantKernel(kernel, nu)
         check_sampling(self.kernel, sampling)
@@ -71,7 +71,7 @@ class FourierFeatures(FeatureMap):
         self.mean, self.std = mean, std
         centre, spread = (_numbers(name, v) for name, v in (("mean", mean), ("std", std)))
         if not (spread.isfinite() & (spread > 0)).all():
-            raise AuguryError(f"std must be over 0 and finite, not {std}")
+            raise AuguryError(f"std must be positive and finite, not {std}")
         if not centre.isfinite().all():
             raise AuguryError(f"mean must be finite, not {mean}")
         self.gamma_: float | None = None
@@ -133,7 +133,7 @@ class FourierFeatures(FeatureMap):
         channels = self.shape[0] if self.shape else 1
         if numbers.dim() > 1 or (numbers.dim() == 1 and len(numbers) not in (1, channels)):
             raise AuguryError(
-                f"mean and std take a number, or one for each of the {channels} channels; "
+                f"mean and std must be a number, or one for each of the {channels} channels; "
                 f"got {tuple(numbers.shape)} values"
             )
         inside = math.prod(self.shape) // channels

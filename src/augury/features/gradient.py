@@ -127,7 +127,7 @@ class GradientFeatures(FeatureMap):
         except Exception as error:  # whatever a module of the user's may raise
             raise AuguryError(
                 f"{name} cannot take a batch of shape {tuple(x.shape)} ({_reason(error)}); "
-                "give a network made for this data"
+                "use a network that accepts this data"
             ) from error
         if not isinstance(out, Tensor) or out.shape[:1] != x.shape[:1]:
             found: Any = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__

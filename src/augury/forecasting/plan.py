@@ -50,7 +50,7 @@ class TrainingPlan:
         if plan is not None and not isinstance(plan, TrainingPlan):
             raise AuguryError(f"plan must be a TrainingPlan, got {plan!r}")
         if plan is not None and epochs is not None:
-            raise AuguryError("give either epochs or a plan, which holds them; got both")
+            raise AuguryError("pass either epochs or a plan, not both")
         return plan or (cls() if epochs is None else cls(epochs=epochs))
 
     def __post_init__(self) -> None:

@@ -207,10 +207,10 @@ def rank(
         usual = "boosting" if data.kind == "vector" and network is None else "trial"
         score = usual if layer is None else "kernel-ridge"
     if not isinstance(score, str) or score not in SCORES:
-        raise AuguryError(f"expected a score of {', '.join(SCORES)}; got {score!r}")
+        raise AuguryError(f"score must be one of {', '.join(SCORES)}, got {score!r}")
     if score not in ("trial", "boosting") and (budget is not None or effort is not None):
         raise AuguryError(
-            f"budget and effort are for trial and boosting, but the score is {score!r}"
+            f"budget and effort are only for trial and boosting, but the score is {score!r}"
         )
     planned = given
     if data.kind == "series" and module is None:
@@ -309,7 +309,9 @@ def planned_network(
     """Return the plan with its network named, and the network where it is the user's own."""
     if network is None:
         if pretrained or tune != "all":
-            raise AuguryError("pretrained and tune are for a network of your own; give network")
+            raise AuguryError(
+                "pretrained and tune are only for your own network; pass it as network"
+            )
         return plan, None
     if isinstance(network, nn.Module):
         name = plan.network if plan.network != TrainingPlan().network else type(network).__name__
@@ -331,14 +333,11 @@ def changes_nothing(augmentation: Augmentation, data: Dataset, seed: int) -> boo
     return bool((views - x).abs().max() < least)
 
 
-def as_budget(budget: Any) -> float | None:
-    """Return a number of seconds as a float, or None; raise if it is neither."""
-    if budget is None:
-        return None
-    number = isinstance(budget, Real) and not isinstance(budget, bool | np.bool)
-    if not (number and 0 < float(budget) < math.inf):
-        raise AuguryError(f"budget must be a number of seconds over 0, got {budget!r}")
-    return float(budget)
+def check_budget(budget: Any) -> None:
+    """Raise unless this is None or a number of seconds."""
+    number = isinstance(budget, int | float | np.number) and not isinstance(budget, bool)
+    if budget is not None and not (number and 0 < budget < math.inf):
+        raise AuguryError(f"budget must be a positive number of seconds, got {budget!r}")
 
 
 def _feature_map(
@@ -352,9 +351,9 @@ def _feature_map(
 ) -> FeatureMap | None:
     """Return the fitted feature map of a score; None for a score that uses none."""
     if network is None and layer is not None:
-        raise AuguryError(f"layer {layer!r} needs a network; give it as network")
+        raise AuguryError(f"layer {layer!r} needs a network; pass it as network")
     if network is not None and features is not None:
-        raise AuguryError("a network of your own is the feature map; leave feature_map out")
+        raise AuguryError("your own network is the feature map; remove feature_map")
     if network is not None and score.default_features is None:
         raise AuguryError(
             f"the score {score.name!r} uses no feature map; use ridge or kernel-ridge with a "
@@ -378,7 +377,7 @@ def _candidates(augmentations: Iterable[Any] | None, data: Dataset) -> list[Augm
     for candidate in candidates:
         candidate.check(data.shape)
     if not candidates:
-        raise AuguryError("no augmentation was given to rank; leave it out for the defaults")
+        raise AuguryError("the list of augmentations is empty; omit it to use the defaults")
     return candidates
 
 
@@ -386,7 +385,7 @@ def _fit(features: str | FeatureMap, data: Dataset, device: torch.device, seed: 
     if isinstance(features, str):
         if features not in FEATURES:
             known = ", ".join(FEATURES)
-            raise AuguryError(f"no feature map is called {features!r}; the feature maps: {known}")
+            raise AuguryError(f"unknown feature map {features!r}; known feature maps: {known}")
         features = FEATURES[features](seed)
     if not isinstance(features, FeatureMap):
         raise AuguryError(f"expected the name of a feature map or a FeatureMap, got {features!r}")

@@ -51,7 +51,7 @@ def grouped_split(
     if min(tested, trained) < 2:
         raise AuguryError(
             f"the {len(data):,} examples cannot be split by their groups: some part would have "
-            f"{min(tested, trained)}; give more examples or smaller groups"
+            f"{min(tested, trained)}; use more examples or smaller groups"
         )
     mask = held[number]
     return order[~mask][:trained], order[mask][:tested]
@@ -66,7 +66,7 @@ def _held_out(data: Dataset, seed: int, number: int) -> Tensor:
     largest = len(y) if data.classes is None else int(np.bincount(y).max())
     parts = min(count_parts(data), largest)
     if parts < 2:
-        raise AuguryError("all examples are of one group; two or more are needed to split them")
+        raise AuguryError("all examples belong to one group; at least two groups are needed")
     deal = StratifiedGroupKFold if data.classes is not None else GroupKFold
     random = (seed * 1000 + number // parts) % 2**32
     splitter = deal(n_splits=parts, shuffle=True, random_state=random)

@@ -180,8 +180,8 @@ class KernelModel(FourierEstimator):
             found = self._solve_ridge(x, y, progress, short=False)
         if not bool(found.weights.isfinite().all()):
             raise AuguryError(
-                "the weights are not finite: some numbers in X are too large, or gamma is; bring "
-                "X nearer to 1"
+                "the weights are not finite: some numbers in X, or gamma, are too large; rescale "
+                "X to values near 1"
             )
         self.ridge_, self.risk_, self.solver_ = found.ridge, found.risk, found.method
         self._weights = found.weights
@@ -245,7 +245,7 @@ class KernelModel(FourierEstimator):
             check_range(to_floats(x, psi.weights), x)
             raise AuguryError(
                 "the predictions are not finite: some numbers in X are too large for the gamma and "
-                "weights that were fitted; bring X to the scale that it had then"
+                "weights that were fitted; scale X as the training data was scaled"
             )
         return out
 

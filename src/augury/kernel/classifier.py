@@ -141,11 +141,13 @@ class AugmentedKernelClassifier(ClassifierMixin, KernelModel):
             assert_all_finite(labels, input_name="y")
             check_classification_targets(labels)
         if len(labels) != len(x):
-            raise AuguryError(f"X has {len(x)} examples and y {len(labels)}; give one label each")
+            raise AuguryError(
+                f"X has {len(x)} examples and y has {len(labels)}; pass one label per example"
+            )
         self.classes_, numbers = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise AuguryError(
-                f"y has one class only ({self.classes_[0]!r}); a classifier needs at least two"
+                f"y has only one class ({self.classes_[0]!r}); a classifier needs at least two"
             )
         index = torch.from_numpy(numbers).to(resolve_device(self.device))
         one_hot = torch.nn.functional.one_hot(index, len(self.classes_)).double()
@@ -173,7 +175,7 @@ class AugmentedKernelClassifier(ClassifierMixin, KernelModel):
         self, X: Shards, y: Any, progress: Progress, cluster: Cluster, journal: str | Path | None
     ) -> AugmentedKernelClassifier:
         if y is not None or X.about.classes is None:
-            raise AuguryError("shards for a classifier have classes as labels; y is not given")
+            raise AuguryError("shards for a classifier must have classes as labels; do not pass y")
         sample = read_inputs(self, X.about.x, self.input_shape, reset=True)
         self.classes_, place = np.unique(np.array(X.about.classes), return_inverse=True)
         rows = torch.eye(len(place), dtype=torch.float64)[torch.from_numpy(place)]

@@ -204,7 +204,7 @@ def check_range(examples: Tensor, x: Tensor) -> None:
     if not bool(examples.isfinite().all()):
         raise AuguryError(
             f"X holds numbers up to {float(x.abs().max()):.0e}, too large for {examples.dtype}; "
-            "bring them nearer to 1"
+            "rescale them to values near 1"
         )
 
 

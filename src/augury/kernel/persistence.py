@@ -51,7 +51,7 @@ def save_model(model: Any, path: str | Path, *, about: Mapping[str, Any] | None 
         parse(spec)
     except AuguryError as error:
         raise AuguryError(
-            f"{spec} holds code, which a model file does not; use named families ({error})"
+            f"{spec} contains code, which a model file cannot store; use named families ({error})"
         ) from None
     params = model.get_params(deep=False) | {"augmentation": spec, "random_state": model.seed_}
     settings = {
@@ -138,7 +138,7 @@ def _open(path: Path) -> tuple[ModelSettings, dict[str, Tensor]]:
     text = metadata.get("augury", "")
     if not text:
         raise AuguryError(
-            f"{path} holds tensors but no model of augury; give a file of `augury fit`"
+            f"{path} contains tensors but no augury model; use a file written by `augury fit`"
         )
     if metadata.get("digest") != _digest(text, tensors):
         raise AuguryError(f"{path} was changed after it was written; fit and save it again")
@@ -146,7 +146,7 @@ def _open(path: Path) -> tuple[ModelSettings, dict[str, Tensor]]:
         settings = read_settings(text)
         check_tensors(settings, tensors)
     except AuguryError as error:
-        raise AuguryError(f"{path} is not a model of augury: {error}") from None
+        raise AuguryError(f"{path} is not an augury model: {error}") from None
     return settings, tensors
 
 
@@ -222,5 +222,5 @@ def _plain(value: Any) -> Any:
     try:
         json.dumps(value)
     except TypeError:
-        raise AuguryError(f"a model file holds plain values only, not {value!r}") from None
+        raise AuguryError(f"a model file can store only plain values, not {value!r}") from None
     return value

@@ -61,13 +61,17 @@ class AugmentedKernelRegressor(RegressorMixin, KernelModel):
         if isinstance(X, Shards):
             return self._fit_shards(X, y, progress, cluster, journal)
         if cluster is not None:
-            raise AuguryError("a cluster fits a regressor to shards; see augury.open_shards")
+            raise AuguryError(
+                "a cluster can fit a regressor only to shards; see augury.open_shards"
+            )
         x = read_inputs(self, X, self.input_shape, reset=True)
         target = read_target(y)
         with one_line():
             values = check_array(target, ensure_2d=False, dtype="float64", input_name="y")
         if len(values) != len(x):
-            raise AuguryError(f"X has {len(x)} examples and y {len(values)}; give one value each")
+            raise AuguryError(
+                f"X has {len(x)} examples and y has {len(values)}; pass one value per example"
+            )
         self._flat = values.ndim == 1
         target = torch.from_numpy(values.reshape(len(values), -1).copy())
         mean = target.mean(0)
@@ -75,7 +79,7 @@ class AugmentedKernelRegressor(RegressorMixin, KernelModel):
         if not float(torch.cat([mean.abs(), scale]).max()) <= 1e30:
             raise AuguryError(
                 f"y holds numbers up to {float(target.abs().max()):.0e}; divide it by a number "
-                "that brings it nearer to 1"
+                "that brings it near 1"
             )
         centred = (target - mean) / scale
         self._fit_features(x, centred)
@@ -91,7 +95,7 @@ class AugmentedKernelRegressor(RegressorMixin, KernelModel):
         self, X: Shards, y: Any, progress: Progress, cluster: Cluster, journal: str | Path | None
     ) -> AugmentedKernelRegressor:
         if y is not None or X.about.classes is not None:
-            raise AuguryError("shards for a regressor have numbers as labels; y is not given")
+            raise AuguryError("shards for a regressor must have numbers as labels; do not pass y")
         sample = read_inputs(self, X.about.x, self.input_shape, reset=True)
         self._flat = True
         mean, scale = float(X.y.mean()), max(float(X.y.std(correction=0)), 1e-30)

@@ -102,7 +102,9 @@ def _targets(y: Any, count: int) -> Tensor:
     """Return targets Y with K_Y = YYᵀ: one-hot classes, or centred numbers."""
     values = np.asarray(read_target(y))
     if len(values) != count:
-        raise AuguryError(f"X has {count} examples and y {len(values)}; give one target each")
+        raise AuguryError(
+            f"X has {count} examples and y has {len(values)}; pass one target per example"
+        )
     if values.ndim == 1 and values.dtype.kind != "f":
         _, numbers = np.unique(values, return_inverse=True)
         return torch.nn.functional.one_hot(torch.from_numpy(numbers)).double()

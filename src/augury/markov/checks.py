@@ -55,7 +55,7 @@ class Reversibility:
             raise AuguryError(
                 f"{what} needs reversible augmentations with a common stationary law, but "
                 f"augmentation {j} is not: its flows between states {u} and {v} differ by "
-                f"{self.violation:.3g}; use chain.symmetrised() to make it so"
+                f"{self.violation:.3g}; use chain.symmetrised() to make it reversible"
             )
 
 
@@ -105,7 +105,7 @@ def restart_law(weights: Any, states: int) -> np.ndarray:
         )
     if rho.sum() == 0:
         raise AuguryError(
-            "no state has a restart weight over 0; give one to each state that is an example"
+            "no restart weight is positive; set one for each state that is an example"
         )
     return rho / rho.sum()
 

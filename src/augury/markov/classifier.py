@@ -102,7 +102,7 @@ class ChainClassifier(ClassifierMixin, BaseEstimator):
             return chain.solve(restart, tol=self.tol).x
         if len(self.relabel) != len(chain.matrices):
             raise AuguryError(
-                f"relabel needs an entry for each augmentation: {len(chain.matrices)} came with "
+                f"relabel needs one entry per augmentation ({len(chain.matrices)}), got "
                 f"{len(self.relabel)}"
             )
         kept = sp.eye_array(classes)

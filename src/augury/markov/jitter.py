@@ -174,4 +174,4 @@ def _weights(beta: float) -> np.ndarray:
 def _check(sigma: float, beta: float) -> None:
     for name, value in (("sigma", sigma), ("beta", beta)):
         if not (math.isfinite(value) and value > 0):
-            raise AuguryError(f"{name}={value}: the jitter kernel needs a {name} over 0")
+            raise AuguryError(f"{name}={value}: {name} must be positive")

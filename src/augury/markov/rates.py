@@ -133,7 +133,9 @@ def learn_rates(
     if objective not in _OBJECTIVES:
         raise AuguryError(f"objective={objective!r}: expected one of {', '.join(_OBJECTIVES)}")
     if not min(chain.rates) > 0:
-        raise AuguryError("learn_rates starts from rates over 0, for a rate of 0 would stay there")
+        raise AuguryError(
+            "learn_rates needs positive initial rates: a rate of 0 would never change"
+        )
     function, sign = _OBJECTIVES[objective]
     chain.reversibility.require("learning the rates")
     seen: dict[bytes, float] = {}
@@ -170,7 +172,7 @@ def _labelled(chain: FiniteChain, labels: Any, examples: Any) -> tuple[np.ndarra
     places = np.arange(chain.states) if examples is None else np.asarray(examples)
     if y.shape != places.shape:
         raise AuguryError(
-            f"expected a label for each example: {len(places)} examples came with {len(y)} labels"
+            f"expected one label per example, got {len(places)} examples and {len(y)} labels"
         )
     return y, places
 

@@ -109,7 +109,7 @@ def solve(
             products, error = max(products, steps), max(error, bound)
     if not error <= max(tol, _ROUNDING):
         raise AuguryError(
-            f"{method} stopped at a relative error of {error:.1e} where {tol:.1e} was asked for "
+            f"{method} stopped at a relative error of {error:.1e}, but {tol:.1e} was requested "
             f"(β = {chain.beta:g}); use method='direct' or a larger tol"
         )
     return Solution(x.reshape(c.shape), error, products, method)

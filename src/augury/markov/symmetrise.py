@@ -41,7 +41,7 @@ def metropolis(matrix: Any, pi0: Any = None) -> Csr:
         return a
     law = np.ones(a.shape[0]) if pi0 is None else np.asarray(pi0, dtype=np.float64)
     if law.shape != a.shape[:1] or not (np.isfinite(law).all() and (law > 0).all()):
-        raise AuguryError(f"pi0 must have {a.shape[0]} weights over 0, one per state")
+        raise AuguryError(f"pi0 must have {a.shape[0]} positive weights, one per state")
     both = a + a.T
     proposal = sp.diags_array(1 / both.sum(axis=1)) @ both
     flow: Csr = sp.diags_array(law) @ proposal

@@ -107,7 +107,7 @@ def _timm(name: str, shape: tuple[int, ...], pretrained: bool, outputs: int | No
             raise AuguryError(f"timm cannot build {name}: {cause(error)}") from error
         raise AuguryError(
             f"cannot download the trained weights of {name} ({cause(error)}); check the "
-            "connection, or leave out pretrained and give a file of weights (--weights FILE)"
+            "connection, or omit pretrained and load the weights from a file (--weights FILE)"
         ) from error
     config = getattr(network, "pretrained_cfg", {})
     if pretrained and len(config.get("mean", ())) == shape[0]:
@@ -161,7 +161,7 @@ def _unflattened(program: Any) -> nn.Module:
     inputs = [v for v in values[-1:] if isinstance(v, Tensor)]
     if inputs and inputs[0].dim() and isinstance(inputs[0].shape[0], int):
         raise AuguryError(
-            f"the program takes batches of {inputs[0].shape[0]} only; export it with "
+            f"the program accepts only batches of {inputs[0].shape[0]}; export it with "
             "dynamic_shapes=({0: torch.export.Dim('batch')},)"
         )
     return torch.export.unflatten(program)

@@ -116,10 +116,10 @@ def certify(orbits: Orbit | Iterable[Orbit], loss: Loss, *, ridge: float = 0.0) 
         raise AuguryError(f"loss must be a Loss, such as multinomial, got {type(loss).__name__}")
     if not math.isfinite(loss.smoothness):
         raise AuguryError(
-            "a certificate needs a loss of known smoothness; give any_loss(fn, smoothness=…)"
+            "a certificate needs a loss with known smoothness; use any_loss(fn, smoothness=…)"
         )
     if ridge < 0:
-        raise AuguryError(f"a ridge penalty is 0 or more, not {ridge}")
+        raise AuguryError(f"a ridge penalty must be 0 or more, not {ridge}")
     covariance, outer, count = torch.zeros(()), torch.zeros(()), 0
     for orbit in [orbits] if isinstance(orbits, Orbit) else orbits:
         mean = orbit.mean.flatten(1).double()

@@ -109,14 +109,14 @@ class AnyLoss(Loss):
         if found.shape != output.shape[:1]:
             got = "one number" if found.dim() == 0 else f"shape {tuple(found.shape)}"
             raise AuguryError(
-                f"the loss must give one number for each of the {len(output)} examples of a batch, "
-                f"and it gave {got}; do not reduce over examples (reduction='none'), only outputs"
+                f"the loss must return one number for each of the {len(output)} examples, "
+                f"but returned {got}; do not reduce over examples (reduction='none'), only outputs"
             )
         return found
 
     def curvature(self, output: Tensor, delta: Tensor, y: Tensor | None = None) -> Tensor:
         if y is None:
-            raise AuguryError("the curvature of this loss may depend on y: give it")
+            raise AuguryError("the curvature of this loss may depend on y; pass y")
         gradient = torch.func.grad(lambda out: self(out, y).sum())
         return _over_outputs(delta * jvp(gradient, output, delta)[1])
 
@@ -153,5 +153,5 @@ def _scalar(output: Tensor) -> Tensor:
         return output.squeeze(1)
     raise AuguryError(
         f"the logistic loss takes one output for each example, not {tuple(output.shape[1:])}; "
-        "use the multinomial loss for more classes than two"
+        "use the multinomial loss for more than two classes"
     )

@@ -31,7 +31,7 @@ def original(head: Head, orbit: Orbit, y: Tensor, loss: Loss) -> Tensor:
     if orbit.origin is None:
         raise AuguryError(
             "the objective without augmentation needs the features of the examples as they are; "
-            "make the orbit with origin="
+            "create the orbit with origin="
         )
     return loss(head(orbit.origin), y)
 

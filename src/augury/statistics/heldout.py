@@ -100,7 +100,7 @@ def folds_of(examples: int, folds: int, device: torch.device) -> list[tuple[Tens
     parts = [(fold != f, fold == f) for f in range(folds)]
     if not all(bool(inside.any()) for inside, _ in parts):
         raise AuguryError(
-            f"all of {examples} examples fell into one fold, so none can be held out; "
+            f"all {examples} examples fell into one fold, so none can be held out; "
             "give more examples"
         )
     return [(inside.nonzero()[:, 0], outside.nonzero()[:, 0]) for inside, outside in parts]

@@ -75,7 +75,7 @@ def _unpack(path: Path, root: Path) -> Counter[str]:
                 if room < 0:
                     raise AuguryError(
                         f"{flat(path)} unpacks to more than {MOST_BYTES >> 30} GiB; unpack it "
-                        "yourself and give the directory"
+                        "yourself and pass the directory"
                     )
                 file.write(piece)
     return others
@@ -86,8 +86,8 @@ def _parts(name: str, path: Path) -> tuple[str, ...]:
     pure = PurePosixPath(name.replace("\\", "/"))
     if pure.is_absolute() or ".." in pure.parts or "\0" in name or (name[1:2] == ":"):
         raise AuguryError(
-            f"{flat(path)} is refused: its member {flat(name)} leads out of the archive; "
-            "give archives you trust"
+            f"{flat(path)} was rejected: its member {flat(name)} points outside of the archive; "
+            "use only archives you trust"
         )
     return pure.parts
 
@@ -105,8 +105,8 @@ def _tar(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
         for member in archive:
             if member.issym() or member.islnk():
                 raise AuguryError(
-                    f"{flat(path)} is refused: its member {flat(member.name)} is a link; unpack "
-                    "it yourself and give the directory"
+                    f"{flat(path)} was rejected: its member {flat(member.name)} is a link; unpack "
+                    "it yourself and pass the directory"
                 )
             stream = archive.extractfile(member) if member.isfile() else None
             if stream is not None:

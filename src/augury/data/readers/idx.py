@@ -84,7 +84,7 @@ def _read(stream: IO[bytes], path: Path) -> np.ndarray:
     _, _, code, sides = struct.unpack("4B", magic)
     if sides > _MOST_SIDES:
         raise AuguryError(
-            f"{flat(path)} says that it has {sides} dimensions; expected 1 to {_MOST_SIDES}"
+            f"{flat(path)} has {sides} dimensions in its header; expected 1 to {_MOST_SIDES}"
         )
     shape = struct.unpack(f">{sides}I", stream.read(4 * sides))
     dtype = np.dtype(_TYPES[code])
@@ -97,13 +97,15 @@ def _read(stream: IO[bytes], path: Path) -> np.ndarray:
         chunk = stream.read(min(1 << 20, promised - filled))
         if not chunk:
             raise AuguryError(
-                f"{flat(path)} is cut short: its header promises {promised:,} bytes of values "
-                f"and {filled:,} came; copy it again"
+                f"{flat(path)} is cut short: its header announces {promised:,} bytes of values "
+                f"but it has {filled:,}; copy it again"
             )
         values[filled : filled + len(chunk)] = np.frombuffer(chunk, dtype=np.uint8)
         filled += len(chunk)
     if stream.read(1):
-        raise AuguryError(f"{flat(path)} holds more than the {promised:,} bytes that it promises")
+        raise AuguryError(
+            f"{flat(path)} has more than the {promised:,} bytes that its header announces"
+        )
     return values.view(dtype).reshape(shape)
 
 
@@ -119,5 +121,5 @@ def _labels_beside(images: Path) -> Path:
         if images.with_name(candidate).is_file():
             return images.with_name(candidate)
     raise AuguryError(
-        f"there are no labels beside {flat(images)}: expected the file {flat(name)} there"
+        f"there are no labels next to {flat(images)}: expected the file {flat(name)} there"
     )

@@ -42,7 +42,7 @@ def read_iterable(
                 kept[place] = (seen, example, label)
         seen += 1
     if not kept:
-        raise AuguryError("there are no examples in an empty iterable; give some")
+        raise AuguryError("the iterable is empty; pass at least one example")
     kept.sort(key=lambda item: item[0])
     index = np.array([item[0] for item in kept])
     array, notes = stack(

@@ -44,7 +44,7 @@ def read_map_style(x: Any, y: Any, request: Request, classes: Sequence[str] | No
     """
     n, most = len(x), request.max_examples
     if n == 0:
-        raise AuguryError("there are no examples in an empty dataset; give some")
+        raise AuguryError("the dataset is empty; pass at least one example")
     ready = y if y is not None else _ready_labels(x)
     if ready is None and (most is None or most >= n):
         found: list[Any] = []

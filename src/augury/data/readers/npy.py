@@ -22,7 +22,7 @@ def read_npy(path: Path, request: Request) -> Source:
     labels = labels_beside(path)
     if labels is None and not request.new:
         raise AuguryError(
-            f"there are no labels beside {flat(path)}: expected a file named like it, such as "
+            f"there are no labels next to {flat(path)}: expected a matching name, such as "
             "x.npy and y.npy, or images.npy and labels.npy"
         )
     return read_mapped(x, None if labels is None else np.array(mapped(labels)), request, path)

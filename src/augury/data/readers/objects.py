@@ -51,9 +51,9 @@ def read_object(
     if y is None and _is_iterable(x):
         return read_iterable(x, request, names or _class_names(x))
     if y is None:
-        raise AuguryError("labels are missing: give y beside x, or a dataset of pairs (x, y)")
+        raise AuguryError("labels are missing: pass y with x, or a dataset of pairs (x, y)")
     if request.label is not None:
-        raise AuguryError("label= is for frames and datasets with entries; give y alone")
+        raise AuguryError("label= is only for frames and datasets with entries; pass only y")
     return Source(to_array(x), y, names)
 
 

@@ -89,7 +89,7 @@ class NpyPart(Part):
         beside = labels_beside(path)
         if beside is None:
             raise AuguryError(
-                f"there are no labels beside {flat(path)}: expected a file named like it, such as "
+                f"there are no labels next to {flat(path)}: expected a matching name, such as "
                 "x_001.npy and y_001.npy"
             )
         return cls(path, len(mapped(path)), beside)

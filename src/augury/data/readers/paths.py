@@ -97,9 +97,9 @@ def _read_file(path: Path, request: Request) -> Source:
 def _refuse(request: Request, *options: str) -> None:
     """Raise if an option came that this format has no use for."""
     if "label" in options and request.label is not None:
-        raise AuguryError("a label is for tables (.csv, .tsv, .parquet) only; leave it out here")
+        raise AuguryError("a label is only for tables (.csv, .tsv, .parquet); remove it here")
     if "size" in options and request.size is not None:
-        raise AuguryError("a size is for images in files of their own; leave it out here")
+        raise AuguryError("a size is only for images in separate files; remove it here")
 
 
 def _missing(path: Path) -> AuguryError:

@@ -89,7 +89,7 @@ def read_pickle(path: Path) -> dict[str, Any]:
         with open(path, "rb") as file:
             found = _Unpickler(file, encoding="bytes").load()
     except AuguryError as error:
-        raise AuguryError(f"{flat(path)} is refused: {error}; give files you trust") from None
+        raise AuguryError(f"{flat(path)} was rejected: {error}; use only files you trust") from None
     except OSError:
         raise
     # A damaged pickle can fail in any way at all, and the file is all that there is to blame.

@@ -29,7 +29,7 @@ def read_table(path: Path, request: Request) -> Source:
     if files is None:
         if request.size is not None:
             raise AuguryError(
-                f"a size is for images, but no column of {flat(path)} lists any; leave it out here"
+                f"a size is for images, but no column of {flat(path)} lists any; remove it here"
             )
         return read_frame(frame, request, str(path))
     others = [column for column in frame.columns if column not in (files, request.group)]

@@ -52,12 +52,12 @@ class RoundJournal:
                 journal.effort = about["effort"]
         except Exception as error:  # a damaged file can raise anything
             raise AuguryError(
-                f"{path} is not the journal of a search ({type(error).__name__}); remove it or "
-                "give another name"
+                f"{path} is not the journal of a search ({type(error).__name__}); remove it or use "
+                "another name"
             ) from None
         if kept != json.loads(json.dumps(key)):
             raise AuguryError(
-                f"{path} is the journal of a search with other data or settings; remove it or give "
+                f"{path} is the journal of a search with other data or settings; remove it or use "
                 "another name"
             )
         return journal

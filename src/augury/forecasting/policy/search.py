@@ -127,7 +127,7 @@ def search_policy(
     if module is None and given.network not in _NETWORKS:
         raise AuguryError(
             f"the plan's network must be {', '.join(_NETWORKS[:-1])} or {_NETWORKS[-1]}, got "
-            f"{given.network!r}; give one of your own as network"
+            f"{given.network!r}; pass your own with network="
         )
     budget = as_budget(budget)
     seed = as_whole("seed", seed)
@@ -137,7 +137,7 @@ def search_policy(
     data = as_dataset(x, y, name=name, max_examples=max_examples, seed=seed).distinct()
     if data.kind != "image" or data.classes is None or data.tags is not None:
         raise AuguryError(
-            f"a policy is searched for images with one label each, but this is {data.kind} data"
+            f"a policy search needs images with one label each, but this is {data.kind} data"
             f"{'' if data.kind != 'image' else ' with other targets'}; use rank"
         )
     where = resolve_device(device)

@@ -70,13 +70,13 @@ class Space:
                     [*GROUPS, *(n for n, f in FAMILIES.items() if "image" in f.kinds)]
                 )
                 raise AuguryError(
-                    f"never takes a family or a group of them, got {name!r}; known: {known}"
+                    f"never must name a family or a group of families, got {name!r}; known: {known}"
                 )
             forbidden.update(GROUPS.get(name, (name,)))
         for part in fixed:
             if clash := families_of(part) & forbidden:
                 raise AuguryError(
-                    f"{sorted(clash)[0]} is both fixed and forbidden; drop it from one of them"
+                    f"{sorted(clash)[0]} is in both always and never; remove it from one of them"
                 )
         return cls(fixed, frozenset(forbidden))
 

@@ -70,7 +70,7 @@ class OwnNetwork:
             came = tuple(out.shape[1:]) if isinstance(out, Tensor) else type(out).__name__
             target = "one number" if data.classes is None else f"{wanted} classes"
             raise AuguryError(
-                f"the network gives {_count(came)} for each example, but the data has {target}; "
+                f"the network returns {_count(came)} per example, but the data has {target}; "
                 f"give its last layer {wanted} outputs, e.g. nn.Linear(in_features, {wanted})"
             )
         if not self.trained(self.network):
@@ -269,6 +269,6 @@ def _count(shape: Any) -> str:
 def _too_large(data: Dataset, device: torch.device) -> AuguryError:
     side = f" of {max(data.shape[1:])} pixels" if data.kind == "image" else ""
     return AuguryError(
-        f"there is too little memory on {device.type} to train the network on inputs{side}; give "
-        "a smaller size (--size), or a device with more"
+        f"not enough memory on {device.type} to train the network on inputs{side}; use "
+        "a smaller size (--size) or a device with more memory"
     )

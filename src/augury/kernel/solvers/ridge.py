@@ -108,7 +108,7 @@ def solve_ridge(
     """
     number = not isinstance(ridge, str) and math.isfinite(ridge) and ridge > 0
     if not number and ridge != "gcv":
-        raise AuguryError(f"ridge must be over 0, or 'gcv', not {ridge!r}")
+        raise AuguryError(f"ridge must be positive or 'gcv', not {ridge!r}")
     d, classes = batches.d, batches.y.shape[1]
     if method == "auto" and len(batches) * batches.n <= min(_SMALL, d):
         return _dual(batches, ridge)
@@ -275,7 +275,7 @@ def _krylov(
     if columns is not cross:
         raise AuguryError(
             f"{cross.shape[1]} targets need a matrix of {len(cross):,} × {len(cross):,}, which is "
-            "more than memory allows; ask for fewer features or allow more with memory="
+            "more than memory allows; use fewer features or allow more with memory="
         )
     warnings.warn(
         f"the solver stopped after {space.steps} products with a residual of {residual:.1e}, over "

@@ -96,7 +96,7 @@ class Averaging(TrainingLoss):
                 f"{self.layer!r}"
             )
         if self.n_views < 2:
-            raise AuguryError(f"averaging needs 2 views or more, not n_views={self.n_views}")
+            raise AuguryError(f"averaging needs at least 2 views, got n_views={self.n_views}")
         if self.order not in (1, 2):
             raise AuguryError(f"order must be 1 or 2, not {self.order}")
         if self.directions is not None and self.directions < 1:
@@ -104,7 +104,7 @@ class Averaging(TrainingLoss):
                 f"directions must be 1 or more, or None for all, not {self.directions}"
             )
         if self.groups < 1 or self.n_views % self.groups:
-            raise AuguryError(f"groups must divide the {self.n_views} views, not be {self.groups}")
+            raise AuguryError(f"groups must divide the {self.n_views} views, got {self.groups}")
         check_curvature(self.curvature)
         object.__setattr__(self, "augmentation", parse(self.augmentation))
 
@@ -173,8 +173,8 @@ class Averaging(TrainingLoss):
         if self.groups > 1:
             if len(views) % self.groups:  # a finite family may have fewer views than n_views
                 raise AuguryError(
-                    f"groups must divide the {len(views)} views that {self.augmentation} has, not "
-                    f"be {self.groups}"
+                    f"groups must divide the {len(views)} views that {self.augmentation} has, got "
+                    f"{self.groups}"
                 )
             orbit, shares = grouped(orbit, self.groups, spread=self.order == 2)
             x, y = (t.repeat(self.groups, *[1] * (t.dim() - 1)) for t in (x, y))

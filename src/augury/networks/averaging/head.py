@@ -46,7 +46,7 @@ class Rest:
         if not isinstance(output, Tensor):
             raise AuguryError(
                 f"the network returns a {type(output).__name__}, not a tensor; wrap it in a module "
-                "whose forward returns the outputs alone"
+                "whose forward returns only the outputs"
             )
         return output.float() if output.dtype in HALF_FLOATS else output
 

@@ -254,10 +254,10 @@ def _check(network: nn.Module, data: _Inputs, augmentations: list[Augmentation])
     if network.training:
         raise AuguryError(
             "the network is in training mode, where its features depend on the rest of the batch "
-            "and on chance: call network.eval() first"
+            "and is random: call network.eval() first"
         )
     if len(data.stream) < 2:
-        raise AuguryError("invariance needs two examples or more, to know how far apart they are")
+        raise AuguryError("invariance needs at least two examples, to compare their distance")
     for augmentation in augmentations:
         augmentation.check(data.some.shape)
 

@@ -189,6 +189,6 @@ def record_shapes(network: nn.Module, x: Tensor) -> list[tuple[LayerCall, Shape]
     if not same:
         raise AuguryError(
             "the network calls different modules for 2 and for 3 examples, so it cannot be cut: "
-            "its forward pass must not depend on the batch size or on chance"
+            "its forward pass must not depend on the batch size or be random"
         )
     return [(a, Shape.between(a.output, b.output)) for a, b in zip(small, large, strict=True)]

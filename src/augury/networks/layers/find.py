@@ -26,7 +26,7 @@ def find_layer(network: nn.Module, name: str) -> nn.Module:
         return modules[name]
     known = [m for m in modules if m]
     near = nearest(name, known, 3, 0.3) or [INPUT, *known[:8]]
-    raise AuguryError(f"the network has no layer {name!r}; near names: {', '.join(near)}")
+    raise AuguryError(f"the network has no layer {name!r}; similar names: {', '.join(near)}")
 
 
 def match_layers(network: nn.Module, patterns: Sequence[str] | str) -> list[str]:
@@ -56,7 +56,7 @@ def bad_batch(name: str, x: Tensor, error: Exception, *, script: bool = False) -
     reason = str(error).strip().splitlines()[-1] if script else cause(error)
     return AuguryError(
         f"{name} cannot take a batch of shape {tuple(x.shape)} ({reason}); "
-        "use a network made for this data"
+        "use a network that accepts this data"
     )
 
 

@@ -52,7 +52,7 @@ def _checked(network: nn.Module, inner: nn.Module, layer: str, x: Tensor) -> Cut
         )
     if layer != INPUT and _has_other_path(cut, x):
         raise AuguryError(
-            f"the layer {layer!r} does not cut the network: another path leads around it, "
+            f"the layer {layer!r} does not cut the network: another path bypasses it, "
             f"as in a residual block; {_advice(inner, layer, x)}"
         )
     return cut

@@ -93,11 +93,11 @@ def plan_averaging(
     False
     """
     if not isinstance(saving, Real) or not 0 < saving < 1:
-        raise AuguryError(f"saving must be a share of the time between 0 and 1, got {saving!r}")
+        raise AuguryError(f"saving must be a fraction between 0 and 1, got {saving!r}")
     n_views, max_layers = as_whole("n_views", n_views, 2), as_whole("max_layers", max_layers, 1)
     repeats, seed = as_whole("repeats", repeats, 1), as_whole("seed", seed)
     if not isinstance(groups, Iterable) or isinstance(groups, str | bytes):
-        raise AuguryError(f"groups must be several whole numbers, got {groups!r}")
+        raise AuguryError(f"groups must be a sequence of integers, got {groups!r}")
     groups = [as_whole("groups", number, 1) for number in groups]
     check_floats(x)
     inner = unwrapped(network)

@@ -135,8 +135,8 @@ class Broken(nn.Module):
 @pytest.mark.parametrize(
     ("network", "words"),
     [
-        (small_net(7), "gives 7 outputs for each example, but the data has 2 classes"),
-        (nn.Flatten(0), "gives .* the data has 2 classes"),
+        (small_net(7), "returns 7 outputs per example, but the data has 2 classes"),
+        (nn.Flatten(0), "returns .* the data has 2 classes"),
         (nn.Linear(3, 2), r"cannot take inputs of shape \(1, 10, 10\)"),
         (Broken(), "cannot take inputs .*no such thing"),
     ],
@@ -182,5 +182,5 @@ def test_too_little_memory_is_one_line(data, monkeypatch):
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     monkeypatch.setattr(trainer, "_step", full)
-    with pytest.raises(AuguryError, match=r"too little memory on cpu .* of 10 pixels"):
+    with pytest.raises(AuguryError, match=r"not enough memory on cpu .* of 10 pixels"):
         trainer.run(None, fold_of(data))

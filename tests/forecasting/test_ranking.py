@@ -135,7 +135,7 @@ def test_progress_counts_to_the_end(digits):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"score": "luck"}, "score must be one of trial, .*; got 'luck'"),
+        ({"score": "luck"}, "score must be one of trial, .*, got 'luck'"),
         (
             {"score": "ridge", "feature_map": "magic"},
             "unknown feature map 'magic'; known feature maps: ",

@@ -266,7 +266,7 @@ def test_bad_input_is_refused_in_one_line(digits):
     holes[3, 5] = float("nan")
     refused("NaN|example 3", fit, X=holes)
     refused("NaN|example 3", fit, X=holes.numpy())
-    refused("600 examples and y 5", fit, y=y[:5])
+    refused("600 examples and y has 5", fit, y=y[:5])
     refused("10,000,000,000 features|would fit|memory=", fit, n_components=10**10, memory=1.0)
     refused("n_components must be a whole number", fit, n_components=0)
     refused("objective|zeroth", fit, objective="zeroth")
@@ -280,9 +280,9 @@ def test_bad_input_is_refused_in_one_line(digits):
     refused("expecting 64 features", fit().predict, torch.zeros(2, 10))
     refused("two dimensions", fit().predict, torch.zeros(5))
     regressor = AugmentedKernelRegressor(n_components=64)
-    refused("600 examples and y 5", regressor.fit, X, y[:5])
+    refused("600 examples and y has 5", regressor.fit, X, y[:5])
     features = AugmentedFourierFeatures(n_components=64)
-    refused("600 examples and y 5", features.fit, X, y[:5])
+    refused("600 examples and y has 5", features.fit, X, y[:5])
 
 
 @pytest.mark.parametrize(("classes", "curvature"), [(2, 0.25), (10, 0.5)])

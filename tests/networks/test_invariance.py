@@ -366,7 +366,7 @@ def test_bad_input_is_refused():
     refused(
         "n_views must be a whole number of 1 or more", measure_invariance, model, x, T, n_views=0
     )
-    refused("two examples or more", measure_invariance, model, x[:1], T)
+    refused("at least two examples", measure_invariance, model, x[:1], T)
     refused("works on image data", measure_invariance, model, x.flatten(1), T)
     words = "Sequential cannot take a batch of shape (2, 1, 4, 4)|that accepts this data"
     refused(words, measure_invariance, model, x[..., :4, :4], T)

@@ -218,13 +218,13 @@ def draw(result: dict[str, Any]) -> Figure:
 def table(result: dict[str, Any]) -> list[str]:
     """Return the runs as lines of a Markdown table."""
     lines = [
-        "| data | budget | took | level | with real gains | with the whole trial | covered "
+        "| data | budget | took | level | with real gains | with the full trial | covered "
         "| helps or hurts (wrong) | probably |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for one in result["runs"]:
         if "refused" in one:
-            lines.append(f"| {one['data']} | {one['budget']} s | refused |" + " |" * 6)
+            lines.append(f"| {one['data']} | {one['budget']} s | rejected |" + " |" * 6)
             continue
         whole = one["budget"] is None
         budget, took = ("none", "") if whole else (f"{one['budget']} s", f"{one['seconds']:.0f} s")

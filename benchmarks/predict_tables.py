@@ -258,7 +258,7 @@ def page(folder: Path) -> str:
             network_gains += sum(value > HURTS for value in means.values())
             both += sum(value > HURTS and mean[spec] > HURTS for spec, value in means.items())
     words = (Path(__file__).parent / "predict_tables_page.md").read_text()
-    counts = ["| verdict | said | wrong by over half a point |", "| --- | --- | --- |"]
+    counts = ["| verdict | given | wrong by more than half a point |", "| --- | --- | --- |"]
     counts += [f"| {word} | {said[word]} | {wrong[word]} |" for word in said]
     return words.format(
         splits=len(tables[0]["splits"]), table="\n".join(lines), networks="\n".join(nets),

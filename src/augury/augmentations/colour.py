@@ -123,7 +123,7 @@ def two_nodes(probability: float) -> Nodes:
 
 @dataclass(frozen=True, repr=False)
 class hue(Family):
-    """Colours turned along the colour circle by an angle uniform in ± `fraction` of a turn."""
+    """Rotation of the colour circle by an angle uniform in ± `fraction` of a turn."""
 
     ladder = ((0.02,), (0.05,), (0.1,), (0.25,), (0.5,))
     strongest = 0.5
@@ -164,7 +164,7 @@ def _hue(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 @dataclass(frozen=True, repr=False)
 class gamma(Family):
-    """Pixels to a power uniform in 1 ± `strength`."""
+    """Pixels raised to a power uniform in 1 ± `strength`."""
 
     ladder = ((0.1,), (0.25,), (0.5,), (0.9,))
     kinds = frozenset({"image"})
@@ -203,7 +203,7 @@ class invert(Family):
 
 @dataclass(frozen=True, repr=False)
 class solarize(Family):
-    """Values over a threshold uniform in [`threshold`, 1] are inverted."""
+    """Values above a threshold uniform in [`threshold`, 1] are inverted."""
 
     ladder = ((0.9,), (0.7,), (0.5,), (0.3,))
     kinds = frozenset({"image"})
@@ -224,7 +224,7 @@ class solarize(Family):
 
 @dataclass(frozen=True, repr=False)
 class posterize(Family):
-    """Values rounded down to a number of bits drawn evenly from `bits` to 8."""
+    """Values rounded down to a number of bits uniform in `bits` to 8."""
 
     ladder = ((6,), (4,), (2,), (1,))
     kinds = frozenset({"image"})
@@ -290,7 +290,7 @@ class Always(Family):
 
 @dataclass(frozen=True, repr=False)
 class autocontrast(Sometimes):
-    """Each channel stretched to the whole of [0, 1], with probability `probability`."""
+    """Each channel stretched to the full range [0, 1], with probability `probability`."""
 
     def changed(self, x: Tensor) -> Tensor:
         low, high = x.amin(dim=(-2, -1), keepdim=True), x.amax(dim=(-2, -1), keepdim=True)
@@ -300,7 +300,7 @@ class autocontrast(Sometimes):
 
 @dataclass(frozen=True, repr=False)
 class equalize(Sometimes):
-    """Each channel's histogram of 256 levels made even, with probability `probability`."""
+    """Histogram of each channel (256 levels) equalised, with probability `probability`."""
 
     def changed(self, x: Tensor) -> Tensor:
         """Look each level up in the table that Pillow's `ImageOps.equalize` builds."""

@@ -37,7 +37,7 @@ _TIE = 1e-3
 
 @dataclass(frozen=True, repr=False)
 class jpeg(Family):
-    """Saved as JPEG and read again, with a quality drawn evenly from `quality` to 100.
+    """JPEG compression with a quality uniform in `quality` to 100.
 
     Colours are halved in resolution (4:2:0), as Pillow does; images that have not three channels
     are compressed channel by channel as grey ones. Not differentiable: levels are rounded.

@@ -169,7 +169,7 @@ class shear(Affine):
 
 @dataclass(frozen=True, repr=False)
 class resized_crop(Affine):
-    """A crop of the image's own shape, anywhere, area fraction uniform in [`area`, 1], resized."""
+    """A random crop with the image's aspect ratio, area uniform in [`area`, 1], resized."""
 
     ladder = ((0.9,), (0.75,), (0.5,), (0.3,), (0.15,))
     area: float = 0.64
@@ -193,7 +193,7 @@ class resized_crop(Affine):
 
 @dataclass(frozen=True, repr=False)
 class elastic(Family):
-    """A smooth random displacement: normal with sd `strength` half-sides every `cell` pixels."""
+    """Smooth random displacement: Gaussian with sd `strength` half-sides every `cell` pixels."""
 
     ladder = ((0.02,), (0.05,), (0.1,), (0.2,))
     kinds = frozenset({"image"})
@@ -227,7 +227,7 @@ class elastic(Family):
 
 @dataclass(frozen=True, repr=False)
 class perspective(Family):
-    """The image seen from the side: each corner moves inwards by up to `distortion` half-sides.
+    """Change of perspective: each corner moves inwards by up to `distortion` half-sides.
 
     Over a distortion of 0.6 the moved corners could fold the image over.
     """

@@ -97,7 +97,7 @@ def add_noise(x: Tensor, keys: Tensor, sd: float) -> Tensor:
 
 @dataclass(frozen=True, repr=False)
 class cutout(Family):
-    """A zero square with `fraction` of the side, centred anywhere in the image."""
+    """A square with `fraction` of the side set to zero, centred anywhere in the image."""
 
     ladder = ((0.1,), (0.25,), (0.4,), (0.6,))
     kinds = frozenset({"image"})
@@ -125,7 +125,7 @@ def _centres(side: int, x: Tensor) -> Tensor:
 
 @dataclass(frozen=True, repr=False)
 class erasing(Family):
-    """A rectangle anywhere in the image filled with noise, its area uniform in (0, `fraction`).
+    """A random rectangle filled with noise, with area uniform in (0, `fraction`).
 
     Height over width is log-uniform in (0.3, 3.3); the noise is uniform over the 256 grey levels.
     """

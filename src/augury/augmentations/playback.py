@@ -17,7 +17,7 @@ _WINDOW = 512  # samples of a frame: 32 ms at 16,000 a second, 64 ms at 8,000
 
 @dataclass(frozen=True, repr=False)
 class speed(Family):
-    """Sound played faster or slower about its middle, pitch and all; at most 1 + `strength` times.
+    """Sound played up to 1 + `strength` times faster or slower, which changes its pitch.
 
     The factor is log-uniform in [1/(1 + strength), 1 + strength]. What lies beyond the ends is
     silent, and what would be higher than the sample rate can hold is left out.
@@ -84,7 +84,7 @@ def _turn(half_turns: Tensor, dtype: torch.dtype) -> Tensor:
 
 @dataclass(frozen=True, repr=False)
 class pitch(Family):
-    """Higher or lower, by up to ± `semitones`, at the same speed.
+    """Pitch shifted by up to ± `semitones`, at the same speed.
 
     A phase vocoder stretches the sound in frames of 512 samples, and it is read faster or slower
     by as much; what would be higher than the sample rate can hold is left out.

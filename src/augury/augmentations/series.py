@@ -45,7 +45,7 @@ class Retimed(Family):
 
 @dataclass(frozen=True, repr=False)
 class shift(Retimed):
-    """A series moved along its axis, uniform in ± `fraction` of its length; ends are held."""
+    """A time shift, uniform in ± `fraction` of the length; end values are repeated."""
 
     ladder = ((0.02,), (0.05,), (0.1,), (0.25,), (0.5,))
     kinds = _WAVES
@@ -67,7 +67,7 @@ class shift(Retimed):
 
 @dataclass(frozen=True, repr=False)
 class time_warp(Retimed):
-    """Time that runs faster and slower: its speed is exp(`strength` × a smooth normal curve)."""
+    """Time runs faster and slower, with speed exp(`strength` × a smooth Gaussian curve)."""
 
     ladder = ((0.1,), (0.2,), (0.4,), (0.8,))
     kinds = _WAVES
@@ -87,7 +87,7 @@ class time_warp(Retimed):
 
 @dataclass(frozen=True, repr=False)
 class window_slice(Retimed):
-    """A window of the series, its length uniform in [`fraction`, 1], stretched to the whole."""
+    """A window with length uniform in [`fraction`, 1], stretched to the full length."""
 
     ladder = ((0.95,), (0.9,), (0.8,), (0.6,), (0.4,))
     fraction: float = 0.9
@@ -105,7 +105,7 @@ class window_slice(Retimed):
 
 @dataclass(frozen=True, repr=False)
 class window_warp(Retimed):
-    """A window of `fraction` of the length at half or double speed; the whole keeps its length."""
+    """A window of `fraction` of the length at half or double speed; total length unchanged."""
 
     ladder = ((0.05,), (0.1,), (0.2,), (0.4,))
     fraction: float = 0.1
@@ -128,7 +128,7 @@ class window_warp(Retimed):
 
 @dataclass(frozen=True, repr=False)
 class crop(Retimed):
-    """A window of `fraction` of the series, where it is; outside it, its ends are held."""
+    """A window of `fraction` of the series; outside it, its end values are repeated."""
 
     ladder = ((0.95,), (0.9,), (0.8,), (0.6,), (0.4,))
     fraction: float = 0.9
@@ -178,7 +178,7 @@ class magnitude_warp(Family):
 
 @dataclass(frozen=True, repr=False)
 class drift(Family):
-    """A smooth random curve added to all channels alike, with standard deviation `sd`."""
+    """The same smooth random curve added to all channels, with standard deviation `sd`."""
 
     ladder = ((0.1,), (0.2,), (0.5,), (1.0,))
     kinds = _SERIES
@@ -226,7 +226,7 @@ class permutation(Family):
 
 @dataclass(frozen=True, repr=False)
 class time_mask(Family):
-    """A window set to zero, its length uniform in (0, `fraction`) of the whole."""
+    """A window set to zero, with length uniform in (0, `fraction`) of the series."""
 
     ladder = ((0.05,), (0.1,), (0.25,), (0.5,))
     kinds = _WAVES
@@ -285,7 +285,7 @@ class time_flip(Symmetries):
 
 @dataclass(frozen=True, repr=False)
 class sign_flip(Symmetries):
-    """Values times −1 with probability ½: the polarity of sound."""
+    """Values multiplied by −1 with probability ½ (polarity inversion for sound)."""
 
     kinds = _WAVES
     size = 2

@@ -24,7 +24,7 @@ _ORDER = 2
 
 @dataclass(frozen=True, repr=False)
 class gain(Family):
-    """Louder or softer, by a level uniform in ± `decibels`."""
+    """Volume changed by a level uniform in ± `decibels`."""
 
     ladder = ((3,), (6,), (12,), (24,))
     kinds = SOUND
@@ -101,7 +101,7 @@ def rms(x: Tensor) -> Tensor:
 
 @dataclass(frozen=True, repr=False)
 class clipping(Family):
-    """The loudest samples cut off on both sides: a share of them uniform in (0, `fraction`)."""
+    """Clipping of the loudest samples, a share uniform in (0, `fraction`)."""
 
     ladder = ((0.02,), (0.1,), (0.25,), (0.5,))
     kinds = SOUND
@@ -132,7 +132,7 @@ def _quantile(ordered: Tensor, share: Tensor) -> Tensor:
 
 @dataclass(frozen=True, repr=False)
 class band_pass(Family):
-    """A band of frequencies kept, its width uniform in [`fraction`, 1] of six octaves.
+    """Only a frequency band is kept, with width uniform in [`fraction`, 1] of six octaves.
 
     The band lies anywhere in the six octaves below half of the sample rate, and its edges fall
     by 24 dB an octave, with no change of phase.
@@ -177,7 +177,7 @@ def butterworth(at: Tensor, low: Tensor, high: Tensor, order: int = _ORDER) -> T
 
 @dataclass(frozen=True, repr=False)
 class reverb(Family):
-    """Echoes of a room: they fall by 60 dB in a time uniform in (0, `fraction`) of the clip.
+    """Room reverberation that decays by 60 dB in a time uniform in (0, `fraction`) of the clip.
 
     The impulse response is 1 at time 0, then noise that decays exponentially, with half of the
     energy of the direct sound in all.

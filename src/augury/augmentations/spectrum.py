@@ -15,7 +15,7 @@ from augury.augmentations.series import window
 
 @dataclass(frozen=True, repr=False)
 class frequency_mask(Family):
-    """A band of frequencies removed, its width uniform in (0, `fraction`) of the spectrum."""
+    """A frequency band removed, with width uniform in (0, `fraction`) of the spectrum."""
 
     ladder = ((0.05,), (0.1,), (0.25,), (0.5,))
     kinds = frozenset({"series", "sound"})
@@ -36,7 +36,7 @@ class frequency_mask(Family):
 
 @dataclass(frozen=True, repr=False)
 class frequency_shift(Family):
-    """Every frequency moved alike, up or down by up to `fraction` of the highest one.
+    """All frequencies shifted up or down by up to `fraction` of the highest one.
 
     The series' analytic signal z, whose negative frequencies are zero, is turned at a constant
     speed: Re z(t) exp(iπft), with f uniform in ± `fraction`. The mean stays where it is.

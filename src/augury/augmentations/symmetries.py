@@ -49,7 +49,7 @@ def even(size: int) -> Tensor:
 
 @dataclass(frozen=True, repr=False)
 class identity(Symmetries):
-    """No change: what training without augmentation does."""
+    """No change, as in training without augmentation."""
 
     kinds = frozenset({"image", "series", "sound", "vector"})
     size = 1
@@ -60,7 +60,7 @@ class identity(Symmetries):
 
 @dataclass(frozen=True, repr=False)
 class horizontal_flip(Symmetries):
-    """Left and right swapped with probability ½."""
+    """Left-right flip with probability ½."""
 
     size = 2
 
@@ -70,7 +70,7 @@ class horizontal_flip(Symmetries):
 
 @dataclass(frozen=True, repr=False)
 class vertical_flip(Symmetries):
-    """Top and bottom swapped with probability ½."""
+    """Top-bottom flip with probability ½."""
 
     size = 2
 
@@ -90,7 +90,7 @@ class flips(Symmetries):
 
 @dataclass(frozen=True, repr=False)
 class quarter_turns(Symmetries):
-    """Rotation by 0, 90, 180 or 270 degrees, evenly; square images only."""
+    """Rotation by 0, 90, 180 or 270 degrees with equal probability; square images only."""
 
     size = 4
 
@@ -108,7 +108,7 @@ class quarter_turns(Symmetries):
 
 @dataclass(frozen=True, repr=False)
 class pixel_shifts(Symmetries):
-    """A shift by one pixel left, right, up, down or not at all, evenly; what leaves comes back in.
+    """Uniform choice of a one-pixel shift left, right, up, down or none, with wrap-around.
 
     The image wraps round, so a shift loses nothing and has an inverse in the family: its orbit
     is finite and its transition matrix is symmetric.

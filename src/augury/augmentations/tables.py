@@ -129,7 +129,7 @@ class OfTable(Family):
 
 @dataclass(frozen=True, repr=False)
 class column_noise(OfTable):
-    """Noise of `sd` standard deviations of each column; levels stay levels, words stay words."""
+    """Noise of `sd` standard deviations of each column; integer levels and words are kept."""
 
     ladder = ((0.02,), (0.05,), (0.1,), (0.2,), (0.5,))
     sd: float = 0.1
@@ -175,7 +175,7 @@ class swap_noise(OfTable):
 
 @dataclass(frozen=True, repr=False)
 class column_dropout(OfTable):
-    """Each column emptied with probability `rate`: its mean, or none of its words."""
+    """Each column set to its mean, or to no word, with probability `rate`."""
 
     ladder = ((0.02,), (0.05,), (0.1,), (0.2,), (0.4,))
     rate: float = 0.1
@@ -194,7 +194,7 @@ class column_dropout(OfTable):
 
 @dataclass(frozen=True, repr=False)
 class neighbour_mix(OfTable):
-    """A point on the way to a near row of the same class, up to `share` of it (SMOTE).
+    """A point up to `share` of the way to a near row of the same class (SMOTE).
 
     Levels are rounded to the nearest; a column of words is taken from one row or the other.
     """

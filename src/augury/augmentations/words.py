@@ -32,7 +32,7 @@ def in_words(augmentation: Augmentation) -> tuple[WordedStep, ...]:
     >>> from augury.augmentations import parse
     >>> for step in in_words(parse("horizontal_flip >> (0.5*identity | 0.5*rotation(15))")):
     ...     print(step.chance or "always", step.spec, "-", step.text)
-    always horizontal_flip - Left and right swapped with probability ½.
+    always horizontal_flip - Left-right flip with probability ½.
     50 % rotation(15) - Rotation by an angle uniform in ± 15 degrees.
     """
     if isinstance(augmentation, Then):

@@ -2,6 +2,6 @@
 
 
 class AuguryError(ValueError):
-    """Raised for input that cannot be used; its message is one clear line."""
+    """Raised for invalid input; its message is one line."""
 
     __module__ = "augury"  # where people import it from, so that tracebacks name that

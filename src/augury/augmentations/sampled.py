@@ -34,8 +34,8 @@ class Sampled(Augmentation):
     fn
         Called with one example. If it has a parameter named ``rng``, it is passed a
         `numpy.random.Generator`; otherwise the global generators of Python, NumPy and torch are
-        seeded for the call and restored after it, so that its draws also depend on the seed and
-        the example alone.
+        seeded before the call and restored after it, so that its draws, too, depend only on the
+        seed and the example.
     takes
         What `fn` takes and returns: a ``"tensor"`` (an image as channels × height × width in
         [0, 1]), an ``"array"`` (the same in NumPy, an image as height × width × channels) or a

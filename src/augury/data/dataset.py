@@ -28,18 +28,18 @@ class Dataset:
     y
         ``(N,)`` class numbers (int64), or real targets (float64) of mean 0.
     classes
-        The classes' names, or None where the target is real-valued.
+        The names of the classes, or None if the target is real-valued.
     name
-        What the user called it.
+        The name of the data.
     notes
-        What was done to it on the way in (scaled, subsampled, skipped), one sentence each.
+        What was changed when it was read (scaled, subsampled, skipped), one sentence each.
     preparation
         How it was prepared, to prepare new examples in the same way.
     available
-        How many examples there were before some were drawn; 0 if these are all.
+        The number of examples before sampling; 0 if these are all.
     groups
-        ``(N,)`` numbers of what examples belong to, such as a speaker: examples of one group are
-        never on both sides of a split. None where all are independent.
+        ``(N,)`` group numbers, such as one per speaker: examples of the same group are never split
+        between training and testing. None if all examples are independent.
     missing
         ``(N, d)``: for a table, which values were missing and have been filled in; None if none.
     tags

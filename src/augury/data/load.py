@@ -43,45 +43,45 @@ def load(
     rate: int | None = None,
     seconds: float | None = None,
 ) -> Dataset:
-    """Read a dataset from an embedded name or a path; only the training part if it has several.
+    """Read a built-in dataset or a path; only the training part if it has several parts.
 
     Parameters
     ----------
     source
-        One of `EMBEDDED`'s names (write ``./digits`` for a directory of that name); or the path
-        of a directory with one sub-directory of images or recordings per class, of a zip or tar
-        archive of one, of an ``.npz`` file, of an ``.npy`` file with its labels beside it, of an
-        IDX file or a directory with MNIST's, of a directory with CIFAR's Python batches, of
-        series of the UCR archive (``.ts``, ``.tsv``), of a table, which may list files of
-        images or recordings, or of a directory of numbered shards: see `open_shards`.
+        A name in `EMBEDDED` (write ``./digits`` for a directory of that name), or the path of one
+        of the following: a directory with one sub-directory of images or recordings per class, or a
+        zip or tar archive of it; an ``.npz`` file; an ``.npy`` file with its labels next to it; an
+        IDX file, or a directory with MNIST's IDX files; a directory with CIFAR's Python batches;
+        series from the UCR archive (``.ts``, ``.tsv``); a table, which may list image or sound
+        files; or a directory of numbered shards (see `open_shards`).
     label
         The column of a table to predict.
     size
-        Height and width for images, or one number for both; by default as they are or, if they
-        are of several sizes, their median side, at most 64.
+        Height and width for images, or one number for both. By default, the size is kept; images of
+        different sizes are resized to their median side, at most 64.
     kind
         ``"image"``, ``"sound"``, ``"series"`` or ``"vector"``, if the shape is ambiguous.
     task
-        ``"classification"``, ``"regression"`` or ``"multi-label"``; by default whole numbers and
-        words are classes, and a table of 0 and 1 holds labels.
+        ``"classification"``, ``"regression"`` or ``"multi-label"``; by default, integers and
+        strings are classes, and a table of 0 and 1 is multi-label.
     max_examples
-        Keep at most this many, each class in proportion; other images are not even opened.
+        Maximum number of examples, sampled proportionally by class; other images are not opened.
     seed
-        Decides which are kept.
+        Random seed of the sample.
     skip_bad
-        Leave out images and recordings that cannot be read, with a note, instead of raising.
+        Skip images and recordings that cannot be read, with a note, instead of raising an error.
     progress
         Called with (done, total) while images are decoded.
     group
-        Which examples belong together, so that they are never on both sides of a split: a column
-        of a table, an array of an ``.npz`` file, or a regular expression for the names of files
-        with one group, such as ``"_(.+)_"``.
+        Which examples belong together and must not be split between training and testing: a column
+        of a table, an array of an ``.npz`` file, or a regular expression for file names with one
+        group, such as ``"_(.+)_"``.
     rate
-        Samples a second that recordings are resampled to: by default the most common rate, at
-        most 16,000. Waveforms in arrays are taken to have this rate.
+        Sample rate in Hz to which recordings are resampled; by default, the most common rate, at
+        most 16,000. For waveforms in arrays, their sample rate.
     seconds
-        The length of clips; by default 95 % of recordings fit whole, and at most 5. Shorter ones
-        are padded with silence, longer ones give several clips.
+        Length of the clips; by default, long enough for 95 % of the recordings, and at most 5.
+        Shorter recordings are padded with silence, longer ones give several clips.
 
     Examples
     --------
@@ -122,49 +122,49 @@ def as_dataset(
     rate: int | None = None,
     seconds: float | None = None,
 ) -> Dataset:
-    """Bring examples and labels to one checked layout; its notes say what was done.
+    """Convert examples and labels to a checked `Dataset`; its notes list the changes.
 
     Arrays of bytes share their memory with the result. Pixels outside [0, 1] are scaled by the
-    whole array's span; columns of vectors and channels of series get mean 0 and variance 1; a
-    real target is centred, as K_Y = yyᵀ requires.
+    range of the whole array; columns of vectors and channels of series are standardised to mean 0
+    and variance 1; a real target is centred, as K_Y = yyᵀ requires.
 
     Parameters
     ----------
     x
         Images N × height × width, with channels first or last; series N × channels × length, or a
-        list of arrays channels × length; vectors N × d: NumPy arrays, tensors, lists. A pandas or
-        polars frame, sktime's frames of series among them. A dataset of torch,
-        torchvision or Hugging Face, a ``DataLoader``, or any other sequence or iterable of pairs
-        (x, y) with arrays, tensors or Pillow images. A path or a name, as for `load`. A `Dataset`,
-        or what `open_shards` returns.
+        list of arrays channels × length; vectors N × d, as NumPy arrays, tensors or lists. A pandas
+        or polars frame, including sktime's frames of series. A torch, torchvision or Hugging Face
+        dataset, a ``DataLoader``, or any other sequence or iterable of pairs (x, y) with arrays,
+        tensors or Pillow images. A path or a name, as for `load`. A `Dataset`, or the result of
+        `open_shards`.
     y
-        Labels: whole numbers, words or booleans for classes, floats for a real target.
+        Labels: integers, strings or booleans for classes, floats for a real target.
     label
         The column of a frame, or the entry of a dataset's examples, that is the label.
     kind
         ``"image"``, ``"sound"``, ``"series"`` or ``"vector"``, if the shape is ambiguous.
     task
-        ``"classification"``, ``"regression"`` or ``"multi-label"``; by default whole numbers and
-        words are classes, and a table of 0 and 1 holds labels.
+        ``"classification"``, ``"regression"`` or ``"multi-label"``; by default, integers and
+        strings are classes, and a table of 0 and 1 is multi-label.
     classes
         Names of the classes 0, 1, …
     size
         Height and width for Pillow images, or one number for both; see `load`.
     name
-        What to call the data in results.
+        Name of the data in results.
     max_examples
-        Keep at most this many, each class in proportion.
+        Maximum number of examples, sampled proportionally by class.
     seed
-        Decides which are kept.
+        Random seed of the sample.
     groups
-        What each example belongs to, such as a speaker or a patient: one value for each. Examples
-        of one group are never on both sides of a split.
+        The group of each example, such as a speaker or a patient. Examples of the same group are
+        never split between training and testing.
     group
-        The same by name, as for `load`: a frame's column, or what a path takes.
+        The column of a frame with the groups; for a path, see `load`.
     rate
-        Samples a second of sound, N × samples; for a path see `load`.
+        Sample rate in Hz of sound, N × samples; for a path, see `load`.
     seconds
-        The length of clips of a path's recordings; see `load`.
+        Length of the clips for recordings read from a path; see `load`.
 
     Examples
     --------

@@ -25,10 +25,10 @@ _BLOCK_CUDA = 1 << 27
 class AugmentedFourier(FeatureMap):
     """ψ(x) = Σ_j w_j φ(A_j x), the average of the Fourier features of an example's views.
 
-    Where the augmentation is linear, φ(A x) has phases ω·(A x) = (Aᵀω)·x: the frequencies are
-    transformed once, by the adjoint, and no example ever is. The paper draws s random maps; here
-    they are the nodes of a quadrature rule where the family has one, and otherwise every frequency
-    gets maps of its own, so that d/2 · n maps are averaged over for the price of n.
+    If the augmentation is linear, φ(A x) has phases ω·(A x) = (Aᵀω)·x: the frequencies are
+    transformed once, by the adjoint, and no example is ever transformed. The paper draws s random
+    maps; here, they are the nodes of a quadrature rule if the family has one. Otherwise, every
+    frequency gets its own maps, so that the average is over d/2 · n maps at the cost of n.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class AugmentedFourier(FeatureMap):
         Whether maps that are drawn must be the same for all frequencies, so that a view is one
         transformed example: `views_of` and `leading` need that.
     seed
-        Of the maps, where they are drawn.
+        Random seed of the maps, if they are drawn.
 
     Notes
     -----

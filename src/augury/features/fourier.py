@@ -28,22 +28,23 @@ class FourierFeatures(FeatureMap):
     d
         The number of features, even: d/2 frequencies, a cosine and a sine of each.
     gamma
-        The kernel's γ, or how to choose it from data: ``"alignment"`` tries a grid round the
-        median heuristic and takes the γ whose kernel agrees best with the labels (Appendix E.1 of
-        the paper); ``"median"`` takes one over the median squared distance; ``"held-out"`` takes
-        that of the least error on examples left out.
+        The kernel's γ, or how to choose it from data: ``"alignment"`` searches a grid around the
+        median heuristic for the γ whose kernel agrees best with the labels (Appendix E.1 of the
+        paper); ``"median"`` is one over the median squared distance; ``"held-out"`` is the γ with
+        the smallest error on held-out examples.
     kernel
         ``"gaussian"``, exp(−γ‖x − x'‖²); ``"laplacian"``, exp(−γ‖x − x'‖₁); ``"matern"``.
     nu
         The Matérn kernel's smoothness: 0.5, 1.5 or 2.5.
     sampling
-        Of the frequencies: ``"iid"``; ``"orthogonal"``, of less variance; ``"hadamard"``, the
-        same in structure, without a dense matrix: the cheapest for inputs of many values.
+        How to draw the frequencies: ``"iid"``; ``"orthogonal"``, with less variance; or
+        ``"hadamard"``, which has the same structure without a dense matrix and is the cheapest for
+        inputs with many values.
     mean, std
-        Pixels are normalised so before they are mapped: numbers, or one for each channel. It is
-        folded into frequencies and phases, and costs nothing.
+        Mean and standard deviation with which pixels are normalised first: numbers, or one for each
+        channel. They are folded into the frequencies and phases, at no cost.
     seed
-        Of the frequencies.
+        Random seed of the frequencies.
     """
 
     def __init__(

@@ -40,9 +40,9 @@ class GradientFeatures(FeatureMap):
         default a small untrained network with batch norm that suits the data, its statistics
         taken from the sample.
     d
-        The most features.
+        Maximum number of features.
     seed
-        Of the direction, the sketch and the default network.
+        Random seed of the direction, the sketch and the default network.
     """
 
     def __init__(self, model: nn.Module | None = None, d: int = 4096, *, seed: int = 0) -> None:

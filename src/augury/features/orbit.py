@@ -25,7 +25,7 @@ class Orbit:
     weights
         ``(n,)``, summing to one; of any floating-point type.
     origin
-        ``(b, d)``: φ(x), the features of the examples as they are, where they are wanted.
+        ``(b, d)``: φ(x), the features of the unaugmented examples, if they are needed.
     """
 
     features: Tensor

@@ -34,7 +34,7 @@ class PatchFeatures(FeatureMap):
     Parameters
     ----------
     filters
-        How many.
+        Number of filters.
     size
         The side of a patch; by default a quarter of the example's, from 3 to 6 pixels (from 3 to
         16 points for series).
@@ -45,7 +45,7 @@ class PatchFeatures(FeatureMap):
     threshold
         t, in standard deviations of a response.
     seed
-        Of the choice of patches.
+        Random seed of the choice of patches.
     """
 
     centre: Tensor

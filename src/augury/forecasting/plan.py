@@ -14,10 +14,10 @@ EPOCHS = 40
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """The planned training: how long, on how much, with what.
+    """The planned training: number of epochs, number of examples and network.
 
-    What an augmentation gains depends on it: strong augmentation needs long training, and many
-    examples make augmentation less needed.
+    The gain of an augmentation depends on it: strong augmentation needs long training, and with
+    many examples there is less need for augmentation.
 
     Attributes
     ----------
@@ -26,15 +26,15 @@ class TrainingPlan:
     examples
         The number of training examples; None for all of the data.
     side
-        The side in pixels of the images that the network sees; None for the data's own.
+        The side in pixels of the images that the network sees; None for that of the data.
     network
         ``"cnn"`` (five convolutions), ``"resnet"`` (a small residual network), ``"lenet"``, or
-        the name of a network of the user's own.
+        the name of the user's own network.
     pretrained
         Whether training starts from pretrained weights.
     tune
-        Which part of a network of the user's own is trained: ``"all"``, the last ``"block"`` and
-        the head, or the ``"head"`` alone.
+        Which part of the user's own network is trained: ``"all"``, the last ``"block"`` and the
+        head, or only the ``"head"``.
     """
 
     epochs: int = EPOCHS

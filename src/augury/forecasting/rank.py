@@ -97,41 +97,41 @@ def rank(
     progress: Tick | bool | None = None,
     command: str = "",
 ) -> Ranking:
-    """Rank augmentations by what they are expected to do for a planned training on this data.
+    """Rank augmentations by their expected gain in a planned training on this data.
 
     Parameters
     ----------
     x, y
-        Examples and labels: arrays, tensors; or as `x` alone a frame with `label`, a dataset, a
-        ``DataLoader``, an iterable of pairs, or a path: whatever `augury.as_dataset` takes.
+        Examples and labels as arrays or tensors; or only `x`: a frame with `label`, a dataset, a
+        ``DataLoader``, an iterable of pairs, or a path. See `augury.as_dataset`.
     augmentations
-        Candidates: augmentations, specs such as ``"rotation(15)"``, transforms and pipelines of
+        Candidates: augmentations, specs such as ``"rotation(15)"``, transforms and pipelines from
         torchvision, kornia, Albumentations, audiomentations or timm, or functions of one example;
-        by default the families that suit the kind of data.
+        by default, the families that suit the kind of data.
     epochs
-        How many epochs are planned; short for ``plan=TrainingPlan(epochs=...)``.
+        Planned number of epochs; short for ``plan=TrainingPlan(epochs=...)``.
     plan
         The planned training; by default 40 epochs on all of the data with a small CNN.
     score
         ``"trial"`` (a small network trained with each), ``"boosting"`` (gradient boosting, for
         tables), ``"alignment"`` (the paper's), ``"centred-alignment"``, ``"ridge"`` or
-        ``"kernel-ridge"``. By default the trial, boosting for tables, and kernel-ridge where a
-        layer of a network is named.
+        ``"kernel-ridge"``. By default, ``"trial"``; ``"boosting"`` for tables, and
+        ``"kernel-ridge"`` if `layer` is given.
     feature_map
         The feature map of a closed-form score, by name or as an object.
     network
-        The network that is planned: ``"cnn"``, ``"resnet"``, ``"lenet"``, or one of your own, which
-        a trial really trains. For a closed-form score it is the feature map: the output of a
-        layer, or its gradient (what training it would start from) where no layer is named.
+        The planned network: ``"cnn"``, ``"resnet"``, ``"lenet"``, or your own network, which the
+        trial then trains. For a closed-form score, your network is the feature map: the output of
+        `layer`, or the gradient of the network if no layer is given.
     layer
         A layer of your network, for a closed-form score.
     pretrained, tune
         Whether your network starts from its weights, as in fine-tuning, or from new ones; and
-        what is trained: ``"all"``, the last ``"block"`` and the head, or the ``"head"`` alone.
+        which part is trained: ``"all"``, the last ``"block"`` and the head, or only the ``"head"``.
     n_views
-        How many views of each example a closed-form score uses; finite families use all of theirs.
+        Number of views of each example for a closed-form score; finite families use all views.
     max_examples
-        More examples than these are subsampled, each class in proportion; None for all.
+        Maximum number of examples, sampled proportionally by class; None for all.
     seed
         Random seed.
     device
@@ -139,40 +139,39 @@ def rank(
     label
         The column of a frame to predict.
     kind
-        ``"image"``, ``"sound"``, ``"series"`` or ``"vector"`` where the shape of `x` is
-        ambiguous.
+        ``"image"``, ``"sound"``, ``"series"`` or ``"vector"``, if the shape of `x` is ambiguous.
     task
-        ``"classification"`` or ``"regression"``; by default whole numbers and words are classes.
+        ``"classification"`` or ``"regression"``; by default, integers and strings are classes.
     name
-        What the data is called in the result.
+        Name of the data in the result.
     groups, group
-        What each example belongs to, such as a speaker, or the column that says it: see
-        `augury.as_dataset`. A group is never on both sides of a split.
+        The group of each example, such as a speaker, or the column with the groups: see
+        `augury.as_dataset`. A group is never split between training and testing.
     rate
-        Samples a second of sound; recordings of a path are resampled to it.
+        Sample rate of sound in Hz; recordings read from a path are resampled to it.
     batch_size
-        Examples at a time for a closed-form score; does not change the result.
+        Examples per batch for a closed-form score; does not change the result.
     budget
-        Seconds that the ranking may take. The most work that fits is chosen, and stated.
+        Time limit in seconds. The largest amount of work that fits is chosen and reported.
     effort
-        The amount of work, from 0 to 10, instead of a budget; the same effort gives the same
-        result.
+        Amount of work, from 0 to 10, instead of a budget; the same effort gives the same result.
     trends
-        Whether to try the leaders with fewer and more epochs and with fewer examples too, since
-        advice can change with them; by default on a GPU where neither budget nor effort is given.
+        Whether to also try the best candidates with fewer and more epochs and with fewer examples,
+        because the ranking can change with them; on by default on a GPU if neither budget nor
+        effort is given.
     started
-        When the budget began to count, by `time.perf_counter`; now by default.
+        Start time of the budget, from `time.perf_counter`; by default, now.
     cluster
-        Where the work is done: ``"local"`` for a process per core, ``"local-cuda"`` for one per
-        GPU, the address of a Dask scheduler or a ``distributed.Client``; by default here. The
+        Where to run: ``"local"`` for one process per core, ``"local-cuda"`` for one per GPU, the
+        address of a Dask scheduler or a ``distributed.Client``; by default, in this process. The
         result is the same.
     journal
-        A directory in which finished jobs are kept, so that a stopped ranking can be resumed.
+        Directory in which finished jobs are saved, so that a stopped ranking can be resumed.
     progress
-        Called with (done, total, candidate) as work progresses; True for a bar, False for none. By
-        default a notebook shows a bar.
+        Called with (done, total, candidate) as work progresses; True for a progress bar, False for
+        none. By default, a notebook shows a bar.
     command
-        The command that repeats this, for the report.
+        The command that repeats the ranking, for the report.
 
     Examples
     --------

@@ -33,19 +33,19 @@ class AugmentedKernelClassifier(ClassifierMixin, KernelModel):
     Parameters
     ----------
     augmentation
-        The changes that leave an example's class as it is: ``"rotation(15)"``, or an
-        `Augmentation`. Linear ones (warps, crops, flips, blur and combinations of them) cost one
-        matrix product per view and transform no example.
+        An augmentation that preserves the class of an example: a spec such as ``"rotation(15)"``,
+        or an `Augmentation`. Linear ones (warps, crops, flips, blur and combinations of them) cost
+        one matrix product per view and transform no examples.
     input_shape
-        The shape of one example where rows of X are flat: ``(1, 28, 28)``.
+        The shape of one example, if the rows of X are flat: ``(1, 28, 28)``.
     n_components
-        The number of Fourier features. Each frequency has a cosine and a sine, so that an odd
-        number is rounded up.
+        The number of Fourier features. Each frequency has a cosine and a sine, so an odd number is
+        rounded up.
     kernel, nu, gamma, sampling, mean, std
         As for `FourierFeatures`.
     n_views
-        The number of views that are averaged: nodes of the augmentation's quadrature rule, or
-        maps that are drawn where it has none. Finite augmentations may need fewer.
+        The number of views to average: nodes of the augmentation's quadrature rule, or random maps
+        if it has none. Finite augmentations may need fewer.
     objective
         ``"first-order"`` trains on averaged features (the paper's augmented features).
         ``"tangent"`` also penalises, for the quadratic loss, the variance along the leading
@@ -63,7 +63,8 @@ class AugmentedKernelClassifier(ClassifierMixin, KernelModel):
         ``"float32"``; ``"tf32"`` for a GPU's tensor cores; ``"bfloat16"`` for products of inputs
         and frequencies (on a GPU, or a CPU that supports it: twice as fast); ``"float64"``.
     memory
-        GiB to use; by default half of what is free. Features that do not fit are recomputed.
+        Memory limit in GiB; by default, half of the free memory. Features that do not fit are
+        recomputed.
     device
         ``"auto"``, ``"cpu"`` or ``"cuda"``.
     random_state
@@ -77,7 +78,7 @@ class AugmentedKernelClassifier(ClassifierMixin, KernelModel):
     gamma_, ridge_
         The kernel's γ and the penalty λ that were chosen.
     seed_
-        The seed that `random_state` stands for.
+        The seed derived from `random_state`.
     risk_
         The estimated squared error on new data, by generalised cross-validation.
     note_
@@ -85,8 +86,8 @@ class AugmentedKernelClassifier(ClassifierMixin, KernelModel):
 
     Notes
     -----
-    X is 2-D, or has the examples' shape; bytes stand for pixels in [0, 1]. Tensors may be on any
-    device.
+    X is 2-D, or has the shape of the examples; bytes are interpreted as pixels in [0, 1]. Tensors
+    can be on any device.
 
     Examples
     --------

@@ -26,7 +26,7 @@ class AugmentedKernelRegressor(RegressorMixin, KernelModel):
     Parameters
     ----------
     gamma
-        As for `FourierFeatures`; by default the γ with the least held-out error.
+        As for `FourierFeatures`; by default, the γ with the smallest held-out error.
     augmentation, input_shape, n_components, kernel, nu, sampling, n_views, mean, std
         As for `AugmentedKernelClassifier`.
     objective, ridge, prediction, precision, memory, device, random_state

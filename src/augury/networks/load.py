@@ -41,7 +41,7 @@ def load_network(
     pretrained
         Download the trained weights of a timm model, and scale inputs in [0, 1] as it expects.
     outputs
-        How many outputs a timm model gets; by default as many as it was trained with.
+        Number of outputs of a timm model; by default, as many as it was trained with.
 
     Examples
     --------

@@ -112,7 +112,7 @@ class LayerCost:
 
 @dataclass(frozen=True)
 class AveragingPlan(Result):
-    """All ways of averaging that were measured, beside the usual ones, and the one to use."""
+    """The measured ways of averaging, the usual alternatives, and the recommended choice."""
 
     name: ClassVar[str] = "averaging plan"
 

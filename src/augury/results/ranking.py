@@ -78,7 +78,7 @@ class Gallery:
 
 @dataclass(frozen=True)
 class Ranking(Result):
-    """Candidates from best to worst, and all that is needed to say how they were judged."""
+    """Candidates from best to worst, and how they were judged."""
 
     name: ClassVar[str] = "ranking"
 

@@ -24,7 +24,7 @@ class Alignment(Statistic):
     Parameters
     ----------
     centred
-        Centre both kernels (Cortes et al., 2012), which takes away what all classes share.
+        Centre both kernels (Cortes et al., 2012), which removes what all classes have in common.
     groups
         How many groups of examples are left out in turn, for error bars.
     """

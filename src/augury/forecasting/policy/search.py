@@ -77,11 +77,12 @@ def search_policy(
 ) -> Policy:
     """Choose an augmentation policy for a planned training, by trials in rounds.
 
-    First every family is tried by itself; then stacks and mixtures of those that help, with the
-    usual recipes, TrivialAugment and RandAugment; then the leaders and all recipes again, on other
-    examples; then those that are not clearly worse, on more. Among those that cannot be told
-    apart a usual recipe is chosen, or else the simplest and mildest; where nothing beats training
-    without augmentation, that is the answer.
+    First, every family is tried by itself; then sequences and mixtures of the families that help,
+    together with TrivialAugment, RandAugment and other common recipes; then the best policies and
+    all recipes again, on other examples; then the policies that are not clearly worse than the
+    best, on more examples. Among policies that cannot be told apart, a common recipe is preferred,
+    and otherwise the simplest and mildest policy. If nothing beats training without augmentation,
+    the result is ``identity``, with the parts in `always` if there are any.
 
     Parameters
     ----------
@@ -90,36 +91,36 @@ def search_policy(
     epochs, plan
         The planned training, as for `augury.rank`.
     always
-        Parts that the policy must have.
+        Parts that the policy must contain.
     never
-        Families, or groups of them (``"colour"``, ``"flips"``, ``"geometry"``), that it may not
-        have.
+        Families, or groups of families (``"colour"``, ``"flips"``, ``"geometry"``), that it must
+        not contain.
     rivals
-        Pipelines of your own to compare with.
+        Your own pipelines to compare with.
     network, pretrained, tune
-        The network that is planned, as for `augury.rank`. A network of your own is trained in all
-        rounds but the first.
+        The planned network, as for `augury.rank`. Your own network is trained in all rounds except
+        the first.
     budget
-        Seconds that the search may take; the work is cut to fit.
+        Time limit in seconds; the amount of work is reduced to fit.
     seed
         Random seed; the same seed gives the same policy.
     device
         ``"auto"``, ``"cpu"``, ``"cuda"`` or a torch device.
     name
-        What the data is called in the result.
+        Name of the data in the result.
     max_examples
-        More examples than these are subsampled, each class in proportion; None for all.
+        Maximum number of examples, sampled proportionally by class; None for all.
     journal
-        A file in which finished rounds are kept, so that a stopped search can be resumed.
+        File in which finished rounds are saved, so that a stopped search can be resumed.
     cluster
-        Where networks are trained: see `augury.rank`. The policy is the same.
+        Where to train networks: see `augury.rank`. The policy is the same.
     started
-        When the budget began to count, by `time.perf_counter`; now by default.
+        Start time of the budget, from `time.perf_counter`; by default, now.
     progress
-        Called with (done, total, round) as work progresses; True for a bar, False for none. By
-        default a notebook shows a bar.
+        Called with (done, total, round) as work progresses; True for a progress bar, False for
+        none. By default, a notebook shows a bar.
     command
-        The command that repeats this, for the report.
+        The command that repeats the search, for the report.
     """
     started = time.perf_counter() if started is None else started
     given = TrainingPlan.of(plan, epochs)

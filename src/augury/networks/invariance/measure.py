@@ -63,17 +63,17 @@ def measure_invariance(
     Parameters
     ----------
     network
-        The network, in eval mode, on the device where it is to run.
+        The network, in eval mode, on the device on which to run it.
     x
-        Examples: a `Dataset`, what `augury.open_shards` returns, or inputs ``(N, *shape)`` as the
-        network takes them.
+        Examples: a `Dataset`, the result of `augury.open_shards`, or inputs ``(N, *shape)`` for the
+        network.
     augmentations
         Augmentations or specs such as ``"rotation(15)"``.
     layers
         Names of layers, or patterns such as ``"layer1.*"``; by default the layers that cut the
         network in two, with residual blocks whole.
     n_views
-        Number of views of each example; finite families use all of theirs.
+        Number of views of each example; finite families use all their views.
     seed
         Random seed of the views.
     batch_size
@@ -81,12 +81,12 @@ def measure_invariance(
     name
         Name of the network in the result; its class by default.
     cluster, journal
-        Where the work is done and what is finished is kept: see `augury.rank`.
+        Where to run, and where to save finished jobs: see `augury.rank`.
     progress
-        Called with (done, total, augmentation) as work progresses; True for a bar, False for none.
-        By default a notebook shows a bar.
+        Called with (done, total, augmentation) as work progresses; True for a progress bar, False
+        for none. By default, a notebook shows a bar.
     command
-        The command that repeats this, for the report.
+        The command that repeats the measurement, for the report.
 
     Examples
     --------

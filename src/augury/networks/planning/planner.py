@@ -49,39 +49,41 @@ def plan_averaging(
 ) -> AveragingPlan:
     """Measure averaging at the layers of a network, and recommend how to train on many views.
 
-    Beside averaging stand the usual ways: one random view per step, a few views of the rule without
-    averaging, all views, and no augmentation. Steps (views, loss and gradient) are timed in
+    Averaging is compared with the usual ways: one random view per step, a few views of the rule
+    without averaging, all views, and no augmentation. Steps (views, loss and gradient) are timed in
     training mode. The error is that of the gradient in eval mode: its distance from the gradient
-    of full augmentation, relative to that without augmentation. What is random is averaged over as
-    many steps as there are views, since noise cancels over a training and bias does not. The
-    network is left unchanged; train it a little before, or augmentation changes next to nothing.
+    of full augmentation, relative to the distance without augmentation. Random choices are averaged
+    over as many steps as there are views, because noise cancels over the course of training and
+    bias does not. The network is left unchanged; train it a little first, because augmentation
+    hardly affects the gradient of an untrained network.
 
     Parameters
     ----------
     network
-        The network, on the device where it will be trained; timed compiled if it is.
+        The network, on the device on which it will be trained; a compiled network is timed
+        compiled.
     x, y
         A sample as large as a training batch. Without targets, the network's own predictions are
-        taken for them.
+        used.
     augmentation
         T, or a spec.
     n_views
-        Number of views that are averaged.
+        Number of views to average.
     saving
-        The share of a full step's time to save, in (0, 1).
+        Fraction of the time of a full step to save, in (0, 1).
     layers
-        Layers to measure; by default at most `max_layers` of those that cut the network, the
-        input among them, spread evenly over its work.
+        Layers to measure; by default, at most `max_layers` of the layers that cut the network,
+        including the input, spread evenly over its work.
     max_layers
         See `layers`.
     groups
-        Numbers of groups to try, see `Averaging`; those that do not divide n_views are left out.
+        Numbers of groups to try, see `Averaging`; numbers that do not divide n_views are skipped.
     loss
         As in `Averaging.losses`.
     repeats
-        Timed runs of each step, of which the median is taken.
+        Number of timed runs of each step; the median is reported.
     seed
-        Random seed of views that are drawn.
+        Random seed of the views, if they are drawn.
 
     Examples
     --------

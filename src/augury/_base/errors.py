@@ -1,4 +1,4 @@
-"""The one exception that users see: a sentence on what was expected, what came and what to do."""
+"""The exception that users see: what was expected, what was given and what to do."""
 
 
 class AuguryError(ValueError):

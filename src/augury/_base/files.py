@@ -29,7 +29,7 @@ def check_writable(path: str | Path) -> Path:
 
 
 def write(path: str | Path, content: str | bytes) -> None:
-    """Write a file whole: to a temporary file beside it, flushed, then renamed over it.
+    """Write a file atomically: to a temporary file next to it, flushed, then renamed.
 
     Where the path is a link, the file that it leads to is replaced.
     """

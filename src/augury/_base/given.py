@@ -1,4 +1,4 @@
-"""What a caller passed: one clear line where it is not what a function takes."""
+"""Checks of arguments, with a one-line error for invalid ones."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def as_path(path: Any) -> Path:
 
 
 def as_whole(name: str, value: Any, least: int | None = None) -> int:
-    """Return a whole number, NumPy's included, as an int; raise if it is not one or too small."""
+    """Return an integer, including NumPy's, as an int; raise if it is not one or too small."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or (least is not None and value < least):
         expected = "a whole number" if least is None else f"a whole number of {least} or more"

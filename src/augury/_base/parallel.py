@@ -28,7 +28,7 @@ def run_parallel(
     jobs: Sequence[Job],
     tick: Callable[[str], None],
 ) -> list[Result]:
-    """Do all jobs, as many at a time as torch has threads; results come in the jobs' order.
+    """Run all jobs, as many at a time as torch has threads; return results in order.
 
     Each job gets a `tick` to call as it goes; it is where an interrupted job stops.
     """

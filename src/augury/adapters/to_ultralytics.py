@@ -31,7 +31,7 @@ Setting = tuple[dict[str, Any], str]
 
 
 def _grey(whole: float, inside: float) -> str:
-    """Say how a warp differs, as measured by tests/adapters/test_ultralytics.py."""
+    """Describe how a warp differs, as measured by tests/adapters/test_ultralytics.py."""
     return (
         f"by {whole:.4f} on average: what comes into view is grey instead of black ({inside:.4f} "
         "elsewhere); detect, segment and pose only"

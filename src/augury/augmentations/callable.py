@@ -58,7 +58,7 @@ class Transform:
         return int(self._epoch)
 
     def set_epoch(self, epoch: int) -> None:
-        """Draw anew for another epoch, in all workers."""
+        """Set the epoch, for new draws in all workers."""
         self._epoch.fill_(epoch)
         self._count = 0
 
@@ -127,7 +127,7 @@ class TransformedDataset(Dataset):
         self.transform = parse(augmentation).transform(seed)
 
     def set_epoch(self, epoch: int) -> None:
-        """Draw anew for another epoch, in all workers."""
+        """Set the epoch, for new draws in all workers."""
         self.transform.set_epoch(epoch)
 
     def __len__(self) -> int:

@@ -91,7 +91,7 @@ class Then(_Composite):
 
 @dataclass(frozen=True, repr=False)
 class Power(_Composite):
-    """The same augmentation several times, drawn anew each time: ``a ** k``."""
+    """The same augmentation several times, with independent draws: ``a ** k``."""
 
     base: Augmentation
     times: float

@@ -1,1 +1,1 @@
-"""The command line: an adapter round the library."""
+"""The command line: an adapter around the library."""

@@ -70,7 +70,7 @@ Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Random seed.")]
 
 
 def _check_device(value: str) -> str:
-    """Raise for cuda where there is none, before any work is done."""
+    """Raise if CUDA is not available, before any work is done."""
     if value == "cuda":
         from augury._base.devices import check_cuda
 

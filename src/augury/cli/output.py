@@ -30,7 +30,7 @@ def check_outputs(json: Path | None, report: Path | None) -> None:
 
 
 def save(result: Result, json: Path | None, report: Path | None) -> None:
-    """Write a result where it was asked for: rendered first, so that all or none is written."""
+    """Write a result to the requested files, all rendered before any is written."""
     texts = {}
     if json is not None:
         texts[json] = result.to_json()
@@ -62,7 +62,7 @@ def say(text: str | Table, *, dim: bool = False) -> None:
 
 
 def abandon_output() -> None:
-    """Let nothing more be written to standard output, which has failed."""
+    """Discard further output after standard output has failed."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -132,7 +132,7 @@ def _own(text: str) -> Augmentation:
 
 
 def show(result: Policy) -> None:
-    """Print a policy beside its rivals."""
+    """Print a policy and its rivals."""
     from rich.text import Text
 
     data = result.dataset

@@ -1,4 +1,4 @@
-"""`augury predict`: what a fitted model says of new examples."""
+"""`augury predict`: predictions of a fitted model for new examples."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _show_score(model: Any, found: NewExamples, labels: np.ndarray, predicted: A
 
 
 def _table(model: Any, found: NewExamples, predicted: Any) -> str:
-    """Write predictions as CSV, with the labels where there are any."""
+    """Write predictions as CSV, with the labels if there are any."""
     columns: dict[str, list[Any]] = {} if found.y is None else {"label": found.y.tolist()}
     columns["predicted"] = predicted.tolist()
     if hasattr(model, "classes_"):

@@ -185,7 +185,7 @@ def rank(
 def load_planned(
     network: str | None, data: Dataset, weights: Path | None, pretrained: bool
 ) -> str | nn.Module | None:
-    """Return the name of an architecture as it is, and a network of the user's own loaded."""
+    """Return the name of an architecture unchanged, or load the user's own network."""
     from augury.forecasting.training.grouped import ARCHITECTURES
     from augury.networks.load import is_timm_name, load_network
 

@@ -1,4 +1,4 @@
-"""`augury reproduce`: the paper's table and figures beside its numbers."""
+"""`augury reproduce`: the paper's table and figures, compared with its numbers."""
 
 from __future__ import annotations
 

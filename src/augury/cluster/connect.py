@@ -1,4 +1,4 @@
-"""Workers from what a user calls a cluster: nothing, an address, a client, ``local``."""
+"""Workers for the `cluster` argument: None, an address, a client or ``local``."""
 
 from __future__ import annotations
 

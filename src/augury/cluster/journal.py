@@ -80,7 +80,7 @@ class Journal:
             ) from None
 
     def write(self, job: str, result: tuple[Tensor, ...]) -> None:
-        """Keep the result of a finished job."""
+        """Save the result of a finished job."""
         if self.path is not None:
             from safetensors.torch import save
 

@@ -79,7 +79,7 @@ class Workers:
         tick: Callable[[str], None] = lambda job: None,
         each: int = 0,
     ) -> Iterator[Tensors]:
-        """Do all jobs and yield their results in order; those that the journal has are not done.
+        """Run all jobs and yield their results in order; jobs in the journal are not run again.
 
         Parameters
         ----------
@@ -152,7 +152,7 @@ class Workers:
         return future.result()
 
     def _forget(self) -> None:
-        """Return once no job whose result was taken can be done again."""
+        """Return once no job whose result was received can be run again."""
 
     def check_alive(self) -> None:
         """Raise if nobody is there to finish a job."""
@@ -212,10 +212,10 @@ class ClusterWorkers(Workers):
             raise AuguryError(_GONE)
 
     def _forget(self) -> None:
-        """Wait until the scheduler knows that results were taken.
+        """Wait until the scheduler knows which results were received.
 
-        It is told within some milliseconds, and would else do a job again whose worker is lost
-        meanwhile.
+        This takes a few milliseconds; until then, the scheduler would run a job again if its worker
+        were lost.
         """
         taken, self._taken = self._taken, []
         ends = time.monotonic() + _LOOK
@@ -256,7 +256,7 @@ def _most(each: int) -> int:
 
 
 def _run(packed: bytes, digest: str, call: bytes) -> Tensors:
-    """Do a job on a worker."""
+    """Run a job on a worker."""
     import augury
 
     keep_memory()

@@ -56,7 +56,7 @@ def clip_starts(seconds: float, length: float, most: int = MOST_CLIPS) -> list[f
 
 
 def describe_clips(seconds: Sequence[float], length: float, clips: int, asked: bool) -> list[str]:
-    """Say what was cut and padded."""
+    """Describe what was cut and padded."""
     own = np.asarray(seconds)
     longer, shorter = int((own > length * 1.001).sum()), int((own < length * 0.999).sum())
     if not longer and not shorter:

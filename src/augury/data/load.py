@@ -1,4 +1,4 @@
-"""Data as a `Dataset`: read from a path or from what a user holds, then prepared once."""
+"""Data as a `Dataset`: read from a path or from objects in memory, then prepared once."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def load_new(
     skip_bad: bool = False,
     progress: Progress | None = None,
 ) -> NewExamples:
-    """Read new examples for a model; the test part is read where there is one.
+    """Read new examples for a model, from the test part if there is one.
 
     Parameters
     ----------

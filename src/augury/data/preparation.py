@@ -107,7 +107,7 @@ class Preparation:
         return replace(found, pixels="span", span=(base, high if high > base else base + 1))
 
     def notes(self) -> list[str]:
-        """Say what the preparation does to values, one sentence each."""
+        """Describe what the preparation does to values, one sentence each."""
         if self.pixels == "binary":
             return ["pixels of 0 and 1 were taken as black and white"]
         if self.span is not None:

@@ -91,6 +91,6 @@ def shares(counts: np.ndarray, most: int) -> np.ndarray:
 
 
 def sample_note(kept: int, total: int, seed: int, by_class: bool) -> str:
-    """Say what was left out, in one sentence."""
+    """Describe the sample in one sentence."""
     note = f"{kept:,} of {total:,} examples were used, drawn with seed {seed}"
     return note + ", each class in proportion" if by_class else note

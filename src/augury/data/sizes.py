@@ -1,4 +1,4 @@
-"""The size that images get: as the user asks, or by default where there are several."""
+"""The size of images: as requested, or a default if there are several sizes."""
 
 from __future__ import annotations
 

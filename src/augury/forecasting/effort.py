@@ -73,7 +73,7 @@ CPU, GPU, GPU_MANY = 7, 9, 10
 """Levels where no budget and no level is given; the last for plans of many examples."""
 
 OWN_CPU, OWN = 4, 8
-"""The same for a network of the user's own, which is trained alone and takes longer."""
+"""The same for the user's own network, which is trained alone and takes longer."""
 
 _MANY = 20_000  # planned examples: folds of 2,000 order candidates less well than those of 4,000
 _SAFETY = 0.85  # of the budget: steps vary in time

@@ -24,7 +24,7 @@ _FASTEST = 0.75  # exponent of a learning curve: tiny samples suggest more than 
 _UNSEEN = math.pi / math.sqrt(6)
 """Standard deviation of the logarithm of an error rate, where no error was seen at all."""
 UNEQUAL = 4.0
-"""Times as many examples in the largest class as in the smallest: then classes count alike."""
+"""Ratio of the largest to the smallest class from which all classes get the same weight."""
 _FEW = 10  # examples of a class that counts as much as the others, for a verdict to be sure
 
 
@@ -102,7 +102,7 @@ class BaselineForecast:
     chance: float
     """What the most frequent class alone would give."""
     balanced: bool
-    """Whether classes count alike, because they are very unequal."""
+    """Whether all classes get the same weight, because they are very imbalanced."""
     luck: float = 0.0
     """Standard deviation of the accuracy that guessing has on so many examples."""
 

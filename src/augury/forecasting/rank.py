@@ -281,7 +281,7 @@ def digest_weights(module: nn.Module) -> str:
 
 
 def _key(stream: Stream, setting: Setting, score: str) -> dict[str, Any]:
-    """Return what the jobs of a ranking depend on beside their names."""
+    """Return what the jobs of a ranking depend on, apart from their names."""
     phi, own = setting.phi, setting.own
     return {
         "version": __version__,

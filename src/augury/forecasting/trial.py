@@ -167,7 +167,7 @@ def run_folds(
     workers: Workers | None = None,
     journal: Journal | None = None,
 ) -> list[HeldOut]:
-    """Train all candidates on some folds, and no augmentation beside them, and judge them.
+    """Train all candidates, and no augmentation for comparison, on some folds, and judge them.
 
     With `curve`, no augmentation is also trained on half of the examples, for a learning curve.
     With `own`, that network is trained instead of the trial's. With `workers` of a cluster each

@@ -1,4 +1,4 @@
-"""Verdicts: what a gain, its interval and its probability are worth in words."""
+"""Verdicts: a gain, its interval and its probability in words."""
 
 from __future__ import annotations
 

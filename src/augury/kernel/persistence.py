@@ -86,7 +86,7 @@ def save_model(model: Any, path: str | Path, *, about: Mapping[str, Any] | None 
 
 
 def load_model(path: str | Path, *, device: str = "auto") -> FourierEstimator:
-    """Read a model that `save_model` wrote. No code in the file is run: there is none.
+    """Read a model written by `save_model`. The file contains no code, and none is run.
 
     A model that ``augury fit`` wrote may take examples scaled as that did it: then a warning
     says so.
@@ -107,7 +107,7 @@ def load_model(path: str | Path, *, device: str = "auto") -> FourierEstimator:
 def read_model(
     path: str | Path, *, device: str = "auto"
 ) -> tuple[FourierEstimator, dict[str, Any]]:
-    """Read a model, and the plain values kept beside it."""
+    """Read a model, and the plain values saved with it."""
     path = as_path(path)
     settings, tensors = _open(path)
     try:
@@ -117,7 +117,7 @@ def read_model(
 
 
 def about_model(path: str | Path) -> dict[str, Any]:
-    """Return the plain values kept beside a model."""
+    """Return the plain values saved with a model."""
     return dict(_open(as_path(path))[0].about)
 
 

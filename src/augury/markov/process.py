@@ -72,7 +72,7 @@ def stream(x: Any, chain: Chain, *, restart: Any = None, seed: int = 0) -> Itera
 
 
 def sample(chain: FiniteChain, starts: Any, seed: int | np.random.Generator) -> np.ndarray:
-    """Draw exactly from the stationary law round each start: a geometric number of steps.
+    """Draw exactly from the stationary law around each start: a geometric number of steps.
 
     From a start drawn by ρ that is a draw from π. There is no burn-in and no cut-off; a draw
     costs β steps on average.

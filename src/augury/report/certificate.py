@@ -54,7 +54,7 @@ def say(value: float) -> str:
 
 
 def certificate_figure(certificate: Certificate) -> Figure:
-    """Draw the bound on the distance of the weights beside what counts as near and as fair."""
+    """Draw the bound on the distance of the weights and the ranges that count as near and fair."""
     figure = Figure(figsize=(6.5, 1.6), layout="constrained")
     axes = figure.subplots()
     bound = math.sqrt(certificate.distance)

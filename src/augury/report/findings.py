@@ -72,7 +72,7 @@ class Finding:
 
 
 def find(ranking: Ranking) -> tuple[Finding, ...]:
-    """Look through a ranking; the most serious finding comes first."""
+    """Return the findings of a ranking, the most serious first."""
     unit = Unit.of(ranking)
     checks = (
         _data, _ceiling, _hurt, _nothing, _unclear, _edge, _strength, _narrow, _single,

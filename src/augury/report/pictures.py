@@ -40,7 +40,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Strip:
-    """An original beside its views."""
+    """An original and its views."""
 
     original: Picture
     views: tuple[Picture, ...]

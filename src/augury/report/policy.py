@@ -202,7 +202,7 @@ def label(row: ShownRow) -> str:
 
 
 def find(policy: ShownPolicy) -> tuple[Finding, ...]:
-    """Look through a policy for what a reader should know."""
+    """Return the findings of a policy, the most serious first."""
     found = []
     hurt = [
         f"class {name}: {UNIT.signed(gain)} ({UNIT.span(low, high)})"

@@ -112,7 +112,7 @@ def _gallery(ranking: Ranking) -> list[tuple[Row, tuple[Strip, ...]]]:
 
 
 def no_pictures(dataset: dict[str, Any], gallery: Gallery | None) -> str:
-    """Return why there are no pictures; empty where there are some."""
+    """Return why there are no pictures; empty if there are some."""
     if dataset.get("kind") == "vector":
         return "Rows of a table have no pictures."
     if gallery is None or not gallery.views:
@@ -156,7 +156,7 @@ def class_names(ranking: Ranking) -> list[str]:
 
 
 def no_classes(ranking: Ranking) -> str:
-    """Return why there are no gains by class; empty where there are some."""
+    """Return why there are no gains by class; empty if there are some."""
     if any(row.per_class for row in ranking.rows):
         return ""
     if ranking.dataset.get("tags") is not None:
@@ -201,7 +201,7 @@ def paste(ranking: Ranking) -> list[tuple[str, str]]:
 
 
 def not_pasted(ranking: Ranking) -> list[str]:
-    """Return what there is not to copy, and why."""
+    """Return what cannot be copied, and why."""
     missing = []
     if verdict.first_to_try(ranking) is None:
         missing.append("No candidate is expected to help, so there is nothing to copy.")

@@ -1,4 +1,4 @@
-"""The verdict in words: what a reader should know who reads nothing else."""
+"""The verdict in words, for a reader who reads nothing else."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _single(row: Row, unit: Unit, name: str) -> str:
 
 
 def _counts(ranking: Ranking) -> str:
-    """Return how many candidates have each verdict; those that none has are left out."""
+    """Return how many candidates have each verdict, without verdicts that do not occur."""
     found, total = tally(ranking), len(ranking.rows)
     if len(found) == 1:
         (verdict,) = found

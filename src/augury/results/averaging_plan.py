@@ -31,11 +31,11 @@ class AveragingChoice:
     n_views: int
     """Views of each example in a step; 0 for the examples as they are."""
     random: bool
-    """Whether views are drawn anew at each step, instead of the rule's fixed ones."""
+    """Whether new views are drawn at each step, instead of the fixed views of the rule."""
     step: float
     """Seconds of a training step."""
     share: float
-    """`step` divided by that of all views through the whole network."""
+    """`step` divided by the time of a step on all views through the whole network."""
     error: float
     """Distance of the mean gradient from that of full augmentation, divided by the distance of
     the gradient without augmentation: 0 is full augmentation, 1 no better than none. For random
@@ -158,7 +158,7 @@ class AveragingPlan(Result):
         return recommend(fits) if fits else None
 
     def sentences(self) -> list[str]:
-        """Say what to do and what it costs, what the usual practice does, and what does harm."""
+        """Return the recommendation and its cost, the usual practice, and what does harm."""
         best, usual = self.best, self.usual
         said = [f"Use {_described(best)}."]
         if not self.enough:

@@ -1,4 +1,4 @@
-"""What all results share: plain values, JSON with a version, a table, a figure and a page."""
+"""The base of all results: plain values, versioned JSON, a table, a figure and a page."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Features:
         self.missing.append(missing)
 
     def notes(self) -> list[str]:
-        """Say what was done, one sentence for each kind of column."""
+        """Describe the changes, one sentence for each kind of column."""
         said = (
             ("columns of words became one-hot", self.one_hot),
             (f"columns with over {_MOST_CATEGORIES} distinct words, or no words, were left out",

@@ -49,7 +49,7 @@ class Header:
 
 
 def read_header(path: Path) -> Header:
-    """Look at an image without decoding it."""
+    """Inspect an image without decoding it."""
     with _opened(path) as image:
         width, height = image.size
         size = (width, height) if _orientation(image) >= 5 else (height, width)

@@ -1,4 +1,4 @@
-"""An ``.npy`` file of examples with its labels beside it, mapped and not loaded whole."""
+"""An ``.npy`` file of examples with its labels next to it, memory-mapped."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PAIRS = (("x", "y"), ("images", "labels"), ("data", "labels"), ("data", "target
 
 
 def read_npy(path: Path, request: Request) -> Source:
-    """Read the examples of a file that are kept, and their labels from the file beside it."""
+    """Read the selected examples of a file, and their labels from the file next to it."""
     x = mapped(path)
     labels = labels_beside(path)
     if labels is None and not request.new:

@@ -63,7 +63,7 @@ class Part(ABC):
 
 @contextmanager
 def named(path: Path) -> Iterator[None]:
-    """Turn what a reader may raise into one line with the file's name."""
+    """Turn any error of a reader into one line with the name of the file."""
     try:
         yield
     except (AuguryError, MemoryError):
@@ -77,7 +77,7 @@ def named(path: Path) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class NpyPart(Part):
-    """An ``.npy`` file with its labels in another beside it, mapped and not loaded."""
+    """An ``.npy`` file with its labels in another one next to it, memory-mapped."""
 
     path: Path
     rows: int
@@ -85,7 +85,7 @@ class NpyPart(Part):
 
     @classmethod
     def open(cls, path: Path, request: Request) -> NpyPart:
-        """Look at the header of a file."""
+        """Read the header of a file."""
         beside = labels_beside(path)
         if beside is None:
             raise AuguryError(
@@ -110,7 +110,7 @@ class NpzPart(Part):
 
     @classmethod
     def open(cls, path: Path, request: Request) -> NpzPart:
-        """Look at the header of an archive."""
+        """Read the header of an archive."""
         with named(path):
             return cls(path, len(_map_member(path, "x")))
 
@@ -159,7 +159,7 @@ class ParquetPart(Part):
 
     @classmethod
     def open(cls, path: Path, request: Request) -> ParquetPart:
-        """Look at the schema of a file."""
+        """Read the schema of a file."""
         with named(path):
             from pyarrow import parquet, types
 

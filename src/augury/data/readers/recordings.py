@@ -58,7 +58,7 @@ class Recording:
 
 
 def open_recording(path: Path) -> Recording:
-    """Look at a recording without decoding it."""
+    """Inspect a recording without decoding it."""
     try:
         found = _open(path)
     except (AuguryError, Unreadable):

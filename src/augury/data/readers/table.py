@@ -96,7 +96,7 @@ def _label(columns: list[str], request: Request, what: str) -> str | None:
 
 
 def find_column(columns: Iterable[str], name: str, what: str) -> str:
-    """Return a column's name if there is one; raise with those that there are."""
+    """Return the name of a column; raise with the known columns if it does not exist."""
     known = list(columns)
     if name not in known:
         joined = len(known) == 1 and any(sign in known[0] for sign in ";|")

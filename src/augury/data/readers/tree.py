@@ -1,4 +1,4 @@
-"""Files in a directory: which there are, of which class, and what is not read."""
+"""The files in a directory, their classes, and the files that are not read."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class _Listing:
         self._known: dict[str, list[os.DirEntry[str]]] = {}
 
     def entries(self, folder: Path) -> list[os.DirEntry[str]]:
-        """Return what lies in a directory, by name; not what is hidden or left by a system."""
+        """Return the entries of a directory by name, without hidden and system files."""
         known = self._known.get(str(folder))
         if known is None:
             with os.scandir(folder) as found:
@@ -170,7 +170,7 @@ def _search(folder: Path, media: Media, listing: _Listing, *, deep: bool = True)
 
 
 def _unread(others: Counter[str]) -> list[str]:
-    """Say how many files are of another kind, by their suffixes."""
+    """Return how many files are of another kind, by suffix."""
     if not others:
         return []
     total = sum(others.values())
@@ -194,7 +194,7 @@ def _nothing(
     folders: list[str],
     found: dict[str, _Found],
 ) -> AuguryError:
-    """Say that no file has a class."""
+    """Return an error for files without classes."""
     nouns = "images or recordings" if media is IMAGES and not loose.files else f"{media.noun}s"
     example = flat(path / media.example)
     expected = f"expected one sub-directory of {nouns} per class, such as {example}"

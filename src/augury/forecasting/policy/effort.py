@@ -94,7 +94,7 @@ EFFORTS = {
 """What keeps to 30 s on an H200, and to 5 minutes on two cores, for 5,000 images of 32 pixels."""
 
 OWN = Effort(500, 250, 500, 800, planned=True)
-"""For a network of the user's own, whose copies are trained one after the other."""
+"""For the user's own network, whose copies are trained one after the other."""
 
 
 def side_of(data: Dataset, large: bool) -> int:

@@ -73,15 +73,14 @@ class RoundJournal:
         ]
 
     def jobs(self) -> Journal:
-        """Return the journal of the round under way; raise if it is of another search."""
-        return Journal.open(self._beside, self.key)
-
-    @property
-    def _beside(self) -> Path | None:
-        return None if self.path is None else self.path.with_name(f"{self.path.name}.jobs")
+        """Return the journal of the current round; raise if it belongs to another search."""
+        if self.path is not None:
+            beside = self.path.with_name(f"{self.path.name}.jobs")
+            self.under_way = Journal.open(beside, self.key)
+        return self.under_way
 
     def write(self, title: str, specs: Sequence[str], folds: Sequence[HeldOut]) -> None:
-        """Keep a finished round."""
+        """Save a finished round."""
         self.rounds[title] = {"specs": list(specs), "folds": len(folds)}
         for k, fold in enumerate(folds):
             for name in _FIELDS:

@@ -1,4 +1,4 @@
-"""What each part of a policy adds, shrunk towards how often it is applied."""
+"""The contributions of the parts of a policy, as far as a trial can tell them apart."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def pool(lost: Sequence[float], often: Sequence[float], error: float) -> list[float]:
-    """Return what each part adds, with what is known of all parts taken into account.
+    """Return the contribution of each part, shrunk by what is known about all parts.
 
     A part was chosen because it helps, and adds the more the more often it is applied: pᵢ times.
     So what was lost without it, dᵢ, is taken as c·pᵢ + rᵢ with c = Σ p d / Σ p² from all parts, and

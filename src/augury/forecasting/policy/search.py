@@ -170,7 +170,7 @@ def _key(
     device: torch.device,
     budget: float | None,
 ) -> dict[str, Any]:
-    """Return what a journal must agree in."""
+    """Return the values that a journal must agree with."""
     return {
         "version": __version__,
         "data": InMemory(data, len(data)).digest(),

@@ -24,7 +24,7 @@ class AlignmentScore(Summed):
 
 
 class CentredAlignmentScore(AlignmentScore):
-    """The same with both kernels centred, which takes away what all classes share."""
+    """The same with both kernels centred, which removes what all classes have in common."""
 
     name = "centred-alignment"
     centred = True

@@ -205,7 +205,7 @@ def fit_trees(
 
 
 def trees_take(x: Tensor, table: Table) -> np.ndarray:
-    """Return rows as trees take them: what is missing is NaN again."""
+    """Return rows as trees expect them: missing values are NaN again."""
     return torch.where(table.is_missing(x), torch.nan, x).numpy()
 
 

@@ -1,4 +1,4 @@
-"""Training of a network of the user's own, as the user plans to train it."""
+"""Training of the user's own network, as the user plans to train it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _UNLIKE = 4.0  # times the variance that the first batch norm has known: photos 
 
 @dataclass(frozen=True)
 class OwnNetwork:
-    """A network of the user's own, and how it will be trained.
+    """The user's own network, and how it will be trained.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class OwnNetwork:
         return [p for unit in units[start:] for p in unit.parameters()]
 
     def start(self, seed: int) -> nn.Module:
-        """Return a copy with first weights: those given, or drawn anew from a seed."""
+        """Return a copy with initial weights: the given ones, or new ones drawn from a seed."""
         net = copy.deepcopy(self.network)
         if not self.pretrained:
             with torch.random.fork_rng(devices=[]):
@@ -175,7 +175,7 @@ class OwnTrainer:
                 value.zero_()
 
     def _mode(self) -> None:
-        """Put what is trained in training mode, and frozen layers in evaluation mode."""
+        """Put trained layers in training mode and frozen layers in evaluation mode."""
         self.net.train()
         for module in self.net.modules():
             own = list(module.parameters())

@@ -1,4 +1,4 @@
-"""How a fold's networks are trained: all as one, one to a core, or a network of the user's own."""
+"""How the networks of a fold are trained: together, one per core, or the user's own network."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class Single(Runner):
         return self.workers
 
     def _sent(self, jobs: list[_Job]) -> list[Tensor]:
-        """Do the same on workers, a network at a time."""
+        """Train on workers, one network per job."""
         alone = replace(self, tick=_silent, workers=Workers(1), journal=Journal())
         named = {
             self.named(fold, _called(candidate)): (fold, candidate) for fold, candidate in jobs
@@ -158,7 +158,7 @@ class OneByOne(Single):
 
 
 class OwnRunner(Single):
-    """Copies of a network of the user's own."""
+    """Copies of the user's own network."""
 
     def _workers(self) -> Workers:
         # here one at a time, since they draw from the one generator that there is

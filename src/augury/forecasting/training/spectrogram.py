@@ -20,7 +20,7 @@ _CENTRE, _SCALE = -2.0, 1.5
 
 
 class AsItIs(nn.Module):
-    """Hand examples on as they are."""
+    """Return examples unchanged."""
 
     work = 1
     """Numbers in memory for each value of a view, while views are made."""

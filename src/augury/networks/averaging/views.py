@@ -1,4 +1,4 @@
-"""The views that a training step needs: by a quadrature rule where there is one, else drawn."""
+"""The views of a training step: from a quadrature rule if there is one, otherwise drawn."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ class Task:
     device: str = "cpu"
 
     def key(self) -> dict[str, Any]:
-        """Return what results depend on beside the names of the jobs."""
+        """Return what the results depend on, apart from the names of the jobs."""
         weights = blake2b(digest_size=16)
         for name, value in self.network.state_dict().items():
             weights.update(name.encode())

@@ -266,10 +266,11 @@ def section(results: dict[str, dict[str, Any]], settings: Settings) -> Section:
     return Section(
         "chain",
         "A chain of augmentations gives a kernel (Section 3)",
-        f"Digits of 8 × 8 pixels under {CHAIN}: all their views are enumerated, and the kernel "
+        f"For digits of 8 × 8 pixels under {CHAIN}, all views are enumerated, and the kernel "
         "classifier, which is the Bayes rule on the stationary law, is compared with nearest "
-        "neighbours among what the process visits; and the same for digits of 4 × 4 black or "
-        "white pixels, where classes share states. The paper proves these and shows no numbers.",
+        "neighbours among the states that the process visits. The same is done for digits of 4 × 4 "
+        "black or white pixels, where classes share states. The paper proves these results and "
+        "reports no numbers.",
         tuple(claims),
         plots=tuple(plots),
         differences=differences("chain"),
@@ -306,7 +307,7 @@ def _limit(results: dict[str, dict[str, Any]], settings: Settings) -> Claim:
     """Judge Theorem 1 by both state spaces: the worse verdict counts."""
     words = (
         "Theorem 1: as the process runs on and k grows, k-nearest neighbours on augmented "
-        "examples say what a kernel classifier says"
+        "examples agree with a kernel classifier"
     )
     paper, parts, verdicts = "all, in the limit", [], []
     for coarse in (False, True):

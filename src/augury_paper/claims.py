@@ -18,7 +18,7 @@ TITLES = {"mnist": "MNIST", "cifar10": "CIFAR-10", "mammograms": "Mammograms"}
 
 SCALED = (
     "The paper does not say how its Fourier features are scaled. Its authors' code leaves cosines "
-    "and sines at amplitude 1, with which SGD at its rate does not settle on CIFAR-10. Here the "
+    "and sines at amplitude 1, with which SGD at its rate does not converge on CIFAR-10. Here, the "
     "norm is the same for any number of features: half of ‖φ‖² = 4(1 + momentum)/rate, up to "
     "which descent is stable."
 )

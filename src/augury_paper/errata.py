@@ -10,8 +10,8 @@ ERRATA = (
         "approximation",
         "The logistic second-order term",
         "The appendix prints the coefficient 1/(4n). Half of the second derivative's bound of ¼ is "
-        "1/(8n), and that is used here: at a margin of 0.4 and noise of sd 0.1 the true gap is "
-        "0.001195, with 1/8 it is 0.001196, with 1/4 twice that.",
+        "1/(8n), which is used here: at a margin of 0.4 and noise of sd 0.1, the true gap is "
+        "0.001195; with 1/8 it is 0.001196, and with 1/4 twice as large.",
     ),
     Difference(
         2,
@@ -19,28 +19,29 @@ ERRATA = (
         "The jitter kernel",
         "A normalised Gaussian step has no factor (2π)^(d/2) in its Fourier transform, and the "
         "terms after the first are not negligible. The kernel used here is a geometric mixture "
-        "of Gaussians of variance iσ², of total variance (1+β)σ² a coordinate.",
+        "of Gaussians of variance iσ², with a total variance of (1+β)σ² per coordinate.",
     ),
     Difference(
         3,
         "chain",
         "The mixing bound",
-        "The ℓ2 bound needs ‖A‖₂ ≤ β, which only doubly stochastic steps give; where all states "
-        "move to one and β = 10 it is exceeded by 27 %. Here the bound (β/(β+1))^n in total "
+        "The ℓ2 bound needs ‖A‖₂ ≤ β, which holds only for doubly stochastic steps; if all states "
+        "move to one and β = 10, it is exceeded by 27 %. Here, the bound (β/(β+1))^n in total "
         "variation is used, which always holds.",
     ),
     Difference(
         4,
         "approximation",
         "The sign of the first-order Taylor term",
-        "It is printed reversed. The term vanishes at the averaged features, so no number changes.",
+        "It is printed with the wrong sign. The term vanishes at the averaged features, so no "
+        "number changes.",
     ),
     Difference(
         5,
         "alignment",
         "Alignment from mini-batches",
         "The authors' code averages kernels over mini-batches, which makes the ratio depend on "
-        "the batch size. Here it is computed from sums over all pairs, at no more cost.",
+        "the batch size. Here, it is computed from sums over all pairs, at no additional cost.",
     ),
     Difference(
         6,
@@ -54,24 +55,24 @@ ERRATA = (
         7,
         "averaging",
         "Layer 3 of the averaging figure",
-        "The authors' code used the formula of a linear head there, where it does not hold, so "
-        "their points at layer 3 are in doubt. Here every layer uses the general formula. Their "
-        "mixed augmentation also returned its blurs only.",
+        "The authors' code used the formula for a linear head at this layer, where it does not "
+        "hold, so their points at layer 3 are in doubt. Here, every layer uses the general "
+        "formula. Their mixed augmentation also returned only its blurs.",
     ),
     Difference(
         8,
         "chain",
         "Making a lossy transformation reversible",
-        "The matrix of the footnote is one choice among many. Here it is offered beside "
-        "Metropolis-Hastings, which also gives a symmetric stochastic matrix of the same reach.",
+        "The matrix of the footnote is one choice among many. Here, it is available in addition to "
+        "Metropolis-Hastings, which also gives a symmetric stochastic matrix on the same states.",
     ),
     Difference(
         9,
         "alignment",
         "Alignment does not predict what a network gains",
         "Over 32 transformations and six sets of images, the mean rank correlation of alignment "
-        "with the gain of a small network was 0.04. The paper's score is kept as the paper's; the "
-        "score given by default is a brief trial, shown beside it.",
+        "with the gain of a small network was 0.04. The paper's score is available unchanged; the "
+        "default score is a brief trial, which is also shown.",
     ),
 )
 

@@ -50,10 +50,10 @@ def section(results: dict[str, dict[str, Any]], settings: Settings) -> Section:
         "alignment",
         "Alignment as a guide to transformations (Figure 2)",
         "The kernel target alignment of averaged Fourier features is known before training. It is "
-        "set against the test accuracy of a linear head on such features and of LeNet, trained "
-        "with each transformation of the appendix. Beside it, the gain that this project's own "
-        "score expects from a brief trial of a small network. With seven transformations, a "
-        "rank correlation has a wide error: about ± 0.4 if there were none.",
+        "compared with the test accuracy of a linear head on such features and of LeNet, trained "
+        "with each transformation of the appendix, and with the gain that this project's own score "
+        "expects from a brief trial of a small network. With seven transformations, a rank "
+        "correlation has a large error: about ± 0.4 if there were no correlation.",
         tuple(claims),
         tuple(table for data in known.items() for table in _tables(*data)),
         tuple(_plot(data, name, model) for name, data in known.items() for model in data.accuracy),

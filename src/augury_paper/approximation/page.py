@@ -36,13 +36,13 @@ def section(results: Results, settings: Settings) -> Section:
     return Section(
         "approximation",
         "Approximate objectives against the true one (Section 4, Figure 1)",
-        "Five models train on the same batches, each on its own objective: without augmentation "
-        "(f), with it in full (g), and on the approximations of g. Objectives are compared at the "
-        "weights of the model that trains on g, models by the divergence of their test "
-        f"predictions from that model's. T is {n_views('rbf', settings)} views of each image for "
-        f"Fourier features and {n_views('lenet', settings)} for LeNet, made once. For LeNet, "
-        "features are those of its last hidden layer, and they train too. Trials differ in "
-        "starting weights and in the Fourier frequencies.",
+        "Five models are trained on the same batches, each on its own objective: without "
+        "augmentation (f), with full augmentation (g), and on approximations of g. Objectives are "
+        "compared at the weights of the model trained on g, and models by the divergence of their "
+        f"test predictions from those of that model. T is {n_views('rbf', settings)} views of each "
+        f"image for Fourier features and {n_views('lenet', settings)} for LeNet, computed once. "
+        "For LeNet, the features are those of its last hidden layer, which are trained too. Trials "
+        "differ in the initial weights and in the Fourier frequencies.",
         _claims(results),
         tables=_tables(known, results) if known else (),
         plots=tuple(plot for name, title in known for plot in _plots(results[name], title)),
@@ -51,7 +51,7 @@ def section(results: Results, settings: Settings) -> Section:
             SCALED,
             "The authors' settings, for Fourier features: the image itself among 17 (rotation), 32 "
             "(crop) or 21 (blur, weaker) views, features of amplitude 1, a weight decay of 0.001. "
-            "On CIFAR-10 SGD does not settle with features so large.",
+            "On CIFAR-10, SGD does not converge with such large features.",
         ),
     )
 

@@ -55,13 +55,13 @@ def section(results: dict[str, dict[str, Any]], settings: Settings) -> Section:
     return Section(
         "averaging",
         "Averaging features at a layer of LeNet (Section 5.3, Figure 3)",
-        f"LeNet trains on {n_views_made(settings)} views of each image by {AUGMENTATION}. Up to a "
-        "layer all views run; there their features are averaged, and the rest runs once (0: pixels "
-        "are averaged; 1 and 2: after the convolutions; 3 and 4: after the dense layers). What is "
-        "kept is the share of full augmentation's gain in test accuracy (± its standard error). "
-        "Compute is counted as the paper does, in multiply-adds of the forward pass; the time "
-        "beside it is that of training, measured. The second order adds the variance of one "
-        "random combination of the views. One random view per step is the usual practice.",
+        f"LeNet is trained on {n_views_made(settings)} views of each image by {AUGMENTATION}. All "
+        "views run up to a layer, where their features are averaged, and the rest runs once (0: "
+        "pixels are averaged; 1 and 2: after the convolutions; 3 and 4: after the dense layers). "
+        "The gain kept is the share of the gain of full augmentation in test accuracy (± its "
+        "standard error). Compute is counted as in the paper, in multiply-adds of the forward "
+        "pass; the time is the measured training time. The second order adds the variance of one random "
+        "combination of the views. One random view per step is the usual practice.",
         tuple(claims),
         tuple(tables),
         tuple(plots),

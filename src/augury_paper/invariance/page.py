@@ -32,10 +32,11 @@ def section(results: dict[str, dict[str, Any]], settings: Settings) -> Section:
         "invariance",
         "How invariant the layers of a ResNet are (Appendix)",
         f"A residual network of three blocks of {recipe.units} "
-        f"{'units' if recipe.units > 1 else 'unit'} trains on CIFAR-10 without augmentation and "
-        f"with each of three, from the same start, for {recipe.epochs} epochs. Below 1, the "
-        "network that was trained with an augmentation moves a layer's features less under it "
-        "than the one trained without. The paper does not say how long its networks trained.",
+        f"{'units' if recipe.units > 1 else 'unit'} is trained on CIFAR-10 without augmentation "
+        f"and with each of three augmentations, from the same weights, for {recipe.epochs} epochs. "
+        "A ratio below 1 means that the augmentation moves the features of a layer less in the "
+        "network that was trained with it than in the network trained without. The paper does not "
+        "say how long its networks were trained.",
         tuple(claims),
         (_accuracies(trials),) if trials else (),
         tuple(_plot(name, trials, ratios[name], relative[name]) for name in AUGMENTATIONS)
@@ -43,9 +44,9 @@ def section(results: dict[str, dict[str, Any]], settings: Settings) -> Section:
         else (),
         (
             *differences("invariance"),
-            "The paper divides a layer's squared distance by |φ(x)|; here that is the number of "
-            "its features. Features that are larger as a whole then move farther, so the distance "
-            "is also given in units of that between two examples.",
+            "The paper divides the squared distance at a layer by |φ(x)|, which is interpreted "
+            "here as the number of its features. Features with a larger scale then move farther, "
+            "so the distance is also given relative to the distance between two examples.",
         ),
     )
 

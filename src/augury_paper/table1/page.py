@@ -55,11 +55,11 @@ def section(results: Results, settings: Settings) -> Section:
     return Section(
         "table1",
         "Table 1: augmented random Fourier features",
-        "A kernel classifier with random Fourier features, on images that are rotated at random: "
-        "trained on the images as they are, on explicitly transformed views of them, and on "
+        "A kernel classifier with random Fourier features, tested on randomly rotated images. It "
+        "is trained on the original images, on explicitly transformed views of them, and on "
         "features averaged over the augmentation, for which no image is transformed. The error of "
-        "a gain covers trials and test images; the share of a gain is that of means over trials, "
-        "with its standard error over trials.",
+        "a gain accounts for trials and test images; the share of a gain is computed from means "
+        "over trials, with its standard error over trials.",
         claims=tuple(
             claim
             for name in shown
@@ -74,19 +74,19 @@ def section(results: Results, settings: Settings) -> Section:
         plots=tuple(plot for name in shown for plot in _plots(results, name)),
         differences=(
             "Features are averaged over the nodes of a quadrature rule, not over random angles. "
-            "The paper's SGD takes as many nodes as traditional augmentation takes views; the "
-            "closed form needs 4 nodes for ±15° (36 for the whole circle), and both that and the "
-            "same number as views are shown. Its tangent form also penalises the variance along "
-            "each orbit's leading direction.",
-            "In closed form λ is chosen for the way a method predicts: by generalised "
-            "cross-validation for averaged features, by held-out squared error of plain "
-            "predictions for traditional augmentation, whose time does not count the choice. "
+            "The paper's SGD uses as many nodes as traditional augmentation uses views; the closed "
+            "form needs 4 nodes for ±15° (36 for the full circle), and results are shown for this "
+            "number and for as many nodes as views. Its tangent form also penalises the variance "
+            "along each orbit's leading direction.",
+            "In closed form, λ is chosen according to how a method predicts: by generalised "
+            "cross-validation for averaged features, and by the held-out squared error of plain "
+            "predictions for traditional augmentation, whose time does not include the choice. "
             "scikit-learn's pair has its own λ and works in single precision.",
             SCALED,
-            "All trials train side by side, so their SGD seconds are shares of one measured time; "
-            "the closed form is timed once a trial, from arrays in host memory to predictions.",
-            "The mammograms are masses of CBIS-DDSM in their official split, without the largest: "
-            "not the paper's own selection of 1,506 patches.",
+            "All trials are trained together, so their SGD times are shares of one measured time; "
+            "the closed form is timed for each trial, from arrays in host memory to predictions.",
+            "The mammograms are the masses of CBIS-DDSM in their official split, without the "
+            "largest ones, and not the paper's own selection of 1,506 patches.",
         ),
     )
 

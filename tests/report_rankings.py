@@ -93,7 +93,7 @@ def make_ranking(
             "shape": list(shape),
             "classes": names,
             "counts": [5000 // max(len(names), 1)] * len(names),
-            "notes": ["5,000 of 60,000 examples were used, drawn with seed 0"],
+            "notes": ["5,000 of 60,000 examples were used, sampled with seed 0"],
         },
         score="alignment",
         features="fourier(2048)",

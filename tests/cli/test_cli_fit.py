@@ -144,11 +144,11 @@ def test_a_tables_columns_are_found_by_name(run, tmp_path):
     frame[frame.columns[::-1]].assign(more=1).to_csv(tmp_path / "new.csv", index=False)
     result = run("predict", "m", "new.csv")
     assert accuracy_of(result) == expected
-    assert "does not take were left out: more" in result[1]
+    assert "does not use were left out: more" in result[1]
     frame[frame["colour"] == "red"].to_csv(tmp_path / "new.csv", index=False)
     assert accuracy_of(run("predict", "m", "new.csv")) > 93
     frame.replace({"colour": {"blue": "pink"}}).to_csv(tmp_path / "new.csv", index=False)
-    assert "words of colour that the model does not know: pink" in run("predict", "m", "new.csv")[1]
+    assert "words of colour that are unknown to the model: pink" in run("predict", "m", "new.csv")[1]
     frame.assign(b=np.nan).to_csv(tmp_path / "new.csv", index=False)
     assert "became the model's mean: b (200)" in run("predict", "m", "new.csv")[1]
     frame.drop(columns="a").to_csv(tmp_path / "new.csv", index=False)
@@ -228,7 +228,7 @@ def test_a_model_saved_from_python_takes_values_as_they_are(run, tmp_path):
     assert accuracy_of(result) == pytest.approx(
         100 * model.score(x[:300].reshape(-1, 64), y[:300]), abs=0.01
     )
-    assert "values were taken as they are" in result[1]
+    assert "values were used as is" in result[1]
     pd.DataFrame(x.reshape(-1, 64)).assign(y=y).to_csv(tmp_path / "d.csv", index=False)
     assert accuracy_of(run("predict", "m", "d.csv", "--label", "y")) > 93
     refused(run("predict", "m", "d.csv"), "(64,)", "(65,)", "--label")

@@ -395,11 +395,11 @@ def test_the_seed_decides_and_the_choice_is_noted() -> None:
     one, two = data.subsample(20, 1), data.subsample(20, 2)
     assert not torch.equal(one.x, two.x)
     assert one.notes == (
-        "20 of 100 examples were used, drawn with seed 1, each class in proportion",
+        "20 of 100 examples were used, sampled with seed 1, proportionally by class",
     )
     assert data.subsample(100, 1) is data
     real = Dataset(data.x, torch.arange(100.0, dtype=torch.float64), None).subsample(20, 1)
-    assert real.notes == ("20 of 100 examples were used, drawn with seed 1",)
+    assert real.notes == ("20 of 100 examples were used, sampled with seed 1",)
 
 
 def test_every_example_is_as_likely_as_the_others() -> None:

@@ -104,7 +104,7 @@ def test_modes(mode: str, tmp_path: Path) -> None:
     for c in range(channels):
         np.testing.assert_array_equal(data.x[:, c].numpy(), in_folder_order(pixels))
     assert ("alpha" in " ".join(data.notes)) == (mode in ("LA", "RGBA", "transparent"))
-    assert ("cut to 8" in " ".join(data.notes)) == (mode in ("I;16", "I", "F"))
+    assert ("reduced to 8" in " ".join(data.notes)) == (mode in ("I;16", "I", "F"))
 
 
 def test_one_image_in_colour_makes_all_rgb(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_images_in_deeper_directories_have_the_class_of_the_top_one(tmp_path: Pa
     (tmp_path / "dog" / "again").symlink_to(tmp_path / "dog")  # a loop
     data = load(tmp_path)
     assert data.y.tolist() == [0] * 5 + [1] * 6
-    assert "1 of 11 images lie in deeper directories" in data.notes[0]
+    assert "1 of 11 images are in nested directories" in data.notes[0]
 
 
 def test_files_that_are_not_read_are_counted_and_named(tmp_path: Path) -> None:
@@ -230,12 +230,12 @@ def test_the_training_part_is_read(test: str, tmp_path: Path) -> None:
     data = load(tmp_path)
     assert len(data) == 10
     assert data.classes == ("cat", "dog")
-    assert data.notes == (f"train/ was read, and {test} not",)
+    assert data.notes == (f"train/ was read, but not {test}",)
     new = load_new(tmp_path, data.preparation, shape=data.shape, real=False)
     assert len(new.x) == 4
     assert new.y is not None
     assert new.y.tolist() == ["cat", "cat", "dog", "dog"]
-    assert new.notes == (f"{test}/ was read, and train not",)
+    assert new.notes == (f"{test}/ was read, but not train",)
 
 
 def test_data_for_detection_is_told_apart(tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def test_new_images_get_the_models_size_and_colours(tmp_path: Path) -> None:
     save_all(tmp_path / "colour", rgb)
     new = load_new(tmp_path / "colour", data.preparation, shape=data.shape, real=False)
     assert new.x.shape == (4, 1, 9, 8)
-    assert "images in colour were made grey, as the model's are" in new.notes
+    assert "colour images were converted to greyscale, like those of the model" in new.notes
 
 
 # What is refused

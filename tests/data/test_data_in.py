@@ -64,7 +64,7 @@ def test_frames_are_read_as_tables_are(library: str, tmp_path: Path) -> None:
 def test_a_frame_beside_labels_and_a_number_to_predict() -> None:
     data = as_dataset(FRAME.drop(columns="kind"), FRAME["kind"])
     assert data.shape == (4,)
-    assert "one-hot: colour" in " ".join(data.notes)
+    assert "one-hot encoded: colour" in " ".join(data.notes)
     real = as_dataset(FRAME, label="n", task="regression")
     assert real.classes is None
     assert real.labels().tolist() == FRAME["n"].tolist()
@@ -141,7 +141,7 @@ def test_any_iterable_of_pairs_is_read_once_up_to_a_cap(monkeypatch: pytest.Monk
     assert len(read) == 201
     assert data.classes == ("a", "b")
     assert "only the first 200 examples of the iterable were read" in data.notes
-    assert "50 of 200 examples were used, drawn with seed 1" in data.notes
+    assert "50 of 200 examples were used, sampled with seed 1" in data.notes
     assert bool((data.x[1:] > data.x[:-1]).all())  # in their order
     assert torch.equal(data.x, as_dataset(endless(), max_examples=50, seed=1).x)
     assert float(data.x.max()) > 1.4  # from all of them, not the first 50 only
@@ -242,7 +242,7 @@ def test_hugging_face_images() -> None:
     assert stream.classes == data.classes
     parts = as_dataset({"train": given, "test": given.select([0])})
     assert torch.equal(parts.x, data.x)
-    assert parts.notes[0] == "train was read, and test not"
+    assert parts.notes[0] == "train was read, but not test"
     refused("no entry 'lable'; did you mean label?", as_dataset, given, label="lable")
 
 
@@ -315,7 +315,7 @@ def test_archives_of_images(name: str, tmp_path: Path) -> None:
     parts = {n.replace("photos", f"d/{p}"): c for n, c in MEMBERS.items() for p in ("train", "val")}
     split = load(WRITERS[name](tmp_path / name, parts))
     assert len(split) == 12
-    assert split.notes == ("train/ was read, and val not",)
+    assert split.notes == ("train/ was read, but not val",)
 
 
 @pytest.mark.parametrize("name", WRITERS)

@@ -43,9 +43,9 @@ def test_tables(name: str, tmp_path: Path) -> None:
     expected = (expected - expected.mean(0)) / expected.std(0)
     np.testing.assert_allclose(data.x.numpy(), expected, atol=1e-6)
     notes = " | ".join(data.notes)
-    assert "one-hot: kind |" in notes
+    assert "one-hot encoded: kind |" in notes
     assert "over 20 distinct words, or no words, were left out: id |" in notes
-    assert "mean: size (5) |" in notes
+    assert "mean of the column: size (5) |" in notes
 
 
 def test_columns_of_lists_are_dropped(tmp_path: Path) -> None:
@@ -119,14 +119,14 @@ def test_a_stray_word_among_numbers(rows: int, tmp_path: Path) -> None:
         frame.loc[4, "a"] = mark
         data = load(save_table(frame, path), label="y")
         assert data.shape == (1,)  # b has one value only
-        assert "mean: a (1)" in " ".join(data.notes)
+        assert "mean of the column: a (1)" in " ".join(data.notes)
 
 
 def test_a_few_whole_numbers_and_words_are_categories(tmp_path: Path) -> None:
     frame = pd.DataFrame({"a": ["0", "1", "2", "2", "3+", "1"] * 4, "y": [0, 1] * 12})
     data = load(save_table(frame, tmp_path / "t.csv"), label="y")
     assert data.shape == (4,)
-    assert "one-hot: a" in " ".join(data.notes)
+    assert "one-hot encoded: a" in " ".join(data.notes)
 
 
 def test_a_parquet_file_that_promises_too_much(
@@ -154,13 +154,13 @@ def test_columns_that_say_nothing_are_left_out_in_a_line_each(tmp_path: Path) ->
         assert data.shape == (1,)
         assert data.notes[:3] == (
             "columns without any value were left out: nothing",
-            "columns with one value only were left out: same and word",
-            "columns of dates were left out; add what matters, as the month, as numbers: day and "
-            "moment",
+            "columns with only one value were left out: same and word",
+            "columns of dates were left out; add relevant parts, such as the month, as numbers: "
+            "day and moment",
         )
     only = frame[["same", "day", "y"]]
     refused(
-        "no column of numbers|'y'|one value only were left out: same|dates were left out",
+        "no column of numbers|'y'|only one value were left out: same|dates were left out",
         load, save_table(only, tmp_path / "t.csv"), label="y",
     )  # fmt: skip
 

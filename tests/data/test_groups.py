@@ -31,7 +31,7 @@ def groups(data) -> list[int]:
 def test_a_pattern_for_names_of_files(tmp_path):
     data = load(images(tmp_path), group=r"/(.+)_")
     assert groups(data) == [0, 0, 1, 1, 2, 2] * 2
-    assert "examples belong to 3 groups, none of which is ever split" in data.notes
+    assert "examples belong to 3 groups, which are never split" in data.notes
     few = load(tmp_path, group=r"/(.+)_", max_examples=8)
     assert len(groups(few)) == 8
     assert few.subsample(6, 0).groups is not None

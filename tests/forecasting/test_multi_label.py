@@ -37,7 +37,7 @@ def test_tables_of_zeros_and_ones_are_labels():
     assert (data.task, data.tags, data.outputs) == ("multi-label", ("slow", "middle", "fast"), 3)
     assert data.classes is None
     assert np.array_equal(data.labels(), y)
-    assert "each example has any of 3 labels: slow, middle and fast" in data.notes
+    assert "each example has any number of 3 labels: slow, middle and fast" in data.notes
     assert data.subsample(20, 0).y.shape == (20, 3)
     assert float(data.targets().mean(0).abs().max()) < 1e-12
 

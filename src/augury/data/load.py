@@ -228,7 +228,9 @@ def prepare(source: Source, request: Request, *, name: str, kind: str | None = N
     fitted = replace(fitted, columns=source.columns, label=source.label)
     notes = [*source.notes, *notes, *fitted.notes()]
     if labels.tags is not None:
-        notes.append(f"each example has any of {len(labels.tags)} labels: {listed(labels.tags)}")
+        notes.append(
+            f"each example has any number of {len(labels.tags)} labels: {listed(labels.tags)}"
+        )
     elif labels.classes is None:
         notes.append(f"the target is real-valued, with mean {fitted.centre:g}")
     notes += left_out
@@ -237,7 +239,7 @@ def prepare(source: Source, request: Request, *, name: str, kind: str | None = N
     if groups is not None:
         numbered = to_tensor(number_groups(groups, labels))
         count = int(numbered.max()) + 1
-        notes.append(f"examples belong to {count:,} groups, none of which is ever split")
+        notes.append(f"examples belong to {count:,} groups, which are never split")
     found = to_tensor(fitted.apply(x))
     gone = None if missing is None else to_tensor(missing)
     return Dataset(

@@ -66,7 +66,7 @@ def load_new(
             span(x)  # raises if some are not finite
             notes += [
                 *done,
-                "the model was not fitted by augury fit: values were taken as they are",
+                "the model was not fitted by augury fit: values were used as is",
             ]
             if math.prod(shape) == math.prod(x.shape[1:]):
                 x = x.reshape(len(x), *shape)

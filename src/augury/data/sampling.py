@@ -92,5 +92,5 @@ def shares(counts: np.ndarray, most: int) -> np.ndarray:
 
 def sample_note(kept: int, total: int, seed: int, by_class: bool) -> str:
     """Describe the sample in one sentence."""
-    note = f"{kept:,} of {total:,} examples were used, drawn with seed {seed}"
-    return note + ", each class in proportion" if by_class else note
+    note = f"{kept:,} of {total:,} examples were used, sampled with seed {seed}"
+    return note + ", proportionally by class" if by_class else note

@@ -60,8 +60,8 @@ def section(results: dict[str, dict[str, Any]], settings: Settings) -> Section:
         "pixels are averaged; 1 and 2: after the convolutions; 3 and 4: after the dense layers). "
         "The gain kept is the share of the gain of full augmentation in test accuracy (± its "
         "standard error). Compute is counted as in the paper, in multiply-adds of the forward "
-        "pass; the time is the measured training time. The second order adds the variance of one random "
-        "combination of the views. One random view per step is the usual practice.",
+        "pass; the time is the measured training time. The second order adds the variance of one "
+        "random combination of the views. One random view per step is the usual practice.",
         tuple(claims),
         tuple(tables),
         tuple(plots),

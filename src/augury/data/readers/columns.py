@@ -61,14 +61,14 @@ class Features:
     def notes(self) -> list[str]:
         """Describe the changes, one sentence for each kind of column."""
         said = (
-            ("columns of words became one-hot", self.one_hot),
+            ("text columns were one-hot encoded", self.one_hot),
             (f"columns with over {_MOST_CATEGORIES} distinct words, or no words, were left out",
              self.wordy),
             ("columns without any value were left out", self.empty),
-            ("columns with one value only were left out", self.constant),
-            ("columns of dates were left out; add what matters, as the month, as numbers",
+            ("columns with only one value were left out", self.constant),
+            ("columns of dates were left out; add relevant parts, such as the month, as numbers",
              self.dates),
-            ("missing values became their column's mean", self.filled),
+            ("missing values were replaced by the mean of the column", self.filled),
         )  # fmt: skip
         return [f"{what}: {listed(names)}" for what, names in said if names]
 
@@ -172,10 +172,10 @@ def same_features(
     for name, values in words.items():
         new = sorted(set(values.tolist()) - {None} - known[name])
         if new:
-            notes.append(f"words of {flat(name)} that the model does not know: {listed(new)}")
+            notes.append(f"words of {flat(name)} that are unknown to the model: {listed(new)}")
     extra = [name for name in frame.columns if name not in found]
     if extra:
-        notes.append(f"columns that the model does not take were left out: {listed(extra)}")
+        notes.append(f"columns that the model does not use were left out: {listed(extra)}")
     return columns, notes
 
 

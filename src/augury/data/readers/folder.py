@@ -62,7 +62,7 @@ def read_images(listing: Listing, request: Request) -> Source:
         channels, *model = request.like.shape
         size = size or (model[0], model[1])
         if channels == 1 and not grey:
-            notes.append("images in colour were made grey, as the model's are")
+            notes.append("colour images were converted to greyscale, like those of the model")
         grey = grey if channels not in (1, 3) else channels == 1
     size = _common_size(headers, size, 1 if grey else 3, notes)
     notes += _describe(headers.values())
@@ -127,5 +127,5 @@ def _describe(headers: Iterable[Header]) -> list[str]:
     if alpha:
         notes.append(f"the alpha channel of images was dropped ({alpha:,} of {len(every):,})")
     if deep:
-        notes.append(f"images of more than 8 bits were cut to 8 ({deep:,} of {len(every):,})")
+        notes.append(f"images with more than 8 bits were reduced to 8 ({deep:,} of {len(every):,})")
     return notes

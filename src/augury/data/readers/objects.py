@@ -29,7 +29,7 @@ def read_object(
     if isinstance(x, Mapping) and "train" in x:  # Hugging Face's DatasetDict, or a plain dict
         found = read_object(x["train"], y, request, classes)
         others = [key for key in x if key != "train"]
-        note = "train was read" + (f", and {listed(others)} not" if others else "")
+        note = "train was read" + (f", but not {listed(others)}" if others else "")
         return replace(found, notes=(note, *found.notes))
     if isinstance(x, DataLoader):
         found = read_object(_inside(x), y, request, classes)

@@ -69,7 +69,7 @@ def _find(path: Path, shown: str, media: Media, new: bool, listing: _Listing) ->
     if part is not None:
         tree = _find(path / part, f"{shown}/{part}", media, new, listing)
         others = [folder for folder in folders if folder != part]
-        note = f"{part}/ was read" + (f", and {listed(others)} not" if others else "")
+        note = f"{part}/ was read" + (f", but not {listed(others)}" if others else "")
         return replace(tree, notes=[note, *tree.notes])
     loose = _search(path, media, listing, deep=False)
     found = {folder: _search(path / folder, media, listing) for folder in folders}
@@ -93,8 +93,8 @@ def _find(path: Path, shown: str, media: Media, new: bool, listing: _Listing) ->
     files = [file for name in names for file in found[name].files]
     if deeper:
         notes.append(
-            f"{deeper:,} of {len(files):,} {nouns} lie in deeper directories, and were given the "
-            "class of the top one"
+            f"{deeper:,} of {len(files):,} {nouns} are in nested directories and belong to the "
+            "class of the top-level directory"
         )
     notes += _unread(sum((part.others for part in found.values()), loose.others))
     y = [k for k, name in enumerate(names) for _ in found[name].files]

@@ -1,4 +1,4 @@
-"""Feature averaging in Lightning: one line of `training_step`; the rest is as usual.
+"""Feature averaging in Lightning: only one line of `training_step` changes.
 
     pip install lightning
     python examples/averaging_lightning.py

@@ -1,11 +1,11 @@
-"""Train on many views of each example for less, in a plain training loop.
+"""Train on many views of each example at a lower cost, in a plain training loop.
 
     python examples/averaging_torch.py
 
-A small network learns scikit-learn's handwritten digits in five ways: without augmentation, on one
-random view of each digit a step (the usual practice), on 4 and on 16 views, and on 16 views
-averaged in 4 groups at its input. Only the loss changes. Then the averaging plan measures all
-choices.
+A small network is trained on scikit-learn's handwritten digits in five ways: without augmentation,
+on one random view of each digit per step (the usual practice), on 4 and on 16 views, and on 16
+views averaged in 4 groups at its input. Only the loss changes. Finally, an averaging plan measures
+all choices.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Loss = Callable[[nn.Module, Tensor, Tensor], Tensor]
 
 
 def build_network() -> nn.Module:
-    """Build a small network for images of 8 × 8 pixels, always with the same start."""
+    """Build a small network for images of 8 × 8 pixels, always with the same initial weights."""
     torch.manual_seed(0)
     return nn.Sequential(
         nn.Conv2d(1, 16, 3, padding=1),

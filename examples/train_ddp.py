@@ -3,10 +3,10 @@
     torchrun --nproc-per-node 2 examples/train_ddp.py --method averaging
     torchrun --nproc-per-node 2 examples/train_ddp.py --method tangent --fsdp
 
-A draw depends on the seed, the epoch and the example's index alone, so that every example gets the
-same views whatever the number of processes: the checksum that is printed is the same, and the loss
-up to rounding. The loss is computed inside of a module, which is what `DistributedDataParallel`
-and `fully_shard` need to exchange gradients.
+A draw depends only on the seed, the epoch and the index of the example, so every example gets the
+same views whatever the number of processes: the printed checksum is the same, and the loss is the
+same up to rounding. The loss is computed inside a module, because `DistributedDataParallel` and
+`fully_shard` need this to exchange gradients.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class Step(nn.Module):
         }.get(method)
 
     def forward(self, x: Tensor, y: Tensor, seed: int, index: Tensor) -> Tensor:
-        """Return the mean loss of some examples, which are known by their indices."""
+        """Return the mean loss of some examples, given with their indices."""
         if self.method is None:
             return F.cross_entropy(self.network(x), y)
         return self.method.loss(self.network, x, y, seed=seed, index=index)
 
 
 def wrap(step: Step, sharded: bool) -> nn.Module:
-    """Return the module with its gradients exchanged, and its weights shared out if `sharded`."""
+    """Wrap the module so that gradients are exchanged, and weights are sharded if `sharded`."""
     if not sharded:
         return DistributedDataParallel(step)
     from torch.distributed.device_mesh import init_device_mesh
@@ -59,7 +59,7 @@ def wrap(step: Step, sharded: bool) -> nn.Module:
 
 
 def checksum(policy: Any, x: Tensor, rows: Tensor) -> str | None:
-    """Return a checksum of the views of all examples, from those of each process; on the first."""
+    """Return a checksum of the views of all examples, gathered from all processes."""
     views = {int(i): policy(x[i], index=int(i)).numpy().tobytes() for i in rows}
     every: list[Any] = [None] * dist.get_world_size()
     dist.all_gather_object(every, views)
@@ -68,7 +68,7 @@ def checksum(policy: Any, x: Tensor, rows: Tensor) -> str | None:
 
 
 def train(method: str, epochs: int, sharded: bool) -> tuple[float, str | None]:
-    """Train on the part of each batch that is this process's; return the loss and a checksum."""
+    """Train on this process's part of each batch; return the loss and a checksum."""
     digits: Any = load_digits()
     x = torch.from_numpy(digits.images / 16).float().unsqueeze(1)[:1024]
     y = torch.from_numpy(digits.target)[:1024]

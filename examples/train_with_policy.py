@@ -1,11 +1,11 @@
-"""Train a small network on digits with a policy, in plain PyTorch, and without one.
+"""Train a small network on digits with and without a policy, in plain PyTorch.
 
     python examples/train_with_policy.py --policy 'shear(10) >> scaling(0.9,1.1)'
     augury policy digits --epochs 40 --json policy.json
     python examples/train_with_policy.py --policy policy.json
 
-The policy is the transform of the data loader: every image of every epoch has its own draw, which
-depends on the seed, the epoch and the image's index alone, whatever the number of workers.
+The policy is the transform of the data loader: every image has its own draw in every epoch, which
+depends only on the seed, the epoch and the index of the image, whatever the number of workers.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def main() -> None:
     parser.add_argument(
         "--policy",
         default="shear(10) >> scaling(0.9,1.1)",
-        help="a spec, or the JSON file of a search",
+        help="a spec, or the JSON file written by a search",
     )
     parser.add_argument("--epochs", type=int, default=40)
     arguments = parser.parse_args()

@@ -42,8 +42,8 @@ Work = Callable[[Any, Any], Tensors]
 Submit = Callable[[Any], Future[Tensors]]
 
 _GONE = (
-    "the scheduler of the cluster is gone; start it and repeat the command: what a journal holds "
-    "is not done again"
+    "the scheduler of the cluster is gone; start it and repeat the command: jobs in the journal "
+    "are not run again"
 )
 _LOOK = 2.0  # seconds between looks whether a cluster is still there
 _MOMENT = 0.005  # seconds: about as long as Dask collects messages before it sends them

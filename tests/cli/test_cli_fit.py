@@ -148,7 +148,9 @@ def test_a_tables_columns_are_found_by_name(run, tmp_path):
     frame[frame["colour"] == "red"].to_csv(tmp_path / "new.csv", index=False)
     assert accuracy_of(run("predict", "m", "new.csv")) > 93
     frame.replace({"colour": {"blue": "pink"}}).to_csv(tmp_path / "new.csv", index=False)
-    assert "words of colour that are unknown to the model: pink" in run("predict", "m", "new.csv")[1]
+    assert (
+        "words of colour that are unknown to the model: pink" in run("predict", "m", "new.csv")[1]
+    )
     frame.assign(b=np.nan).to_csv(tmp_path / "new.csv", index=False)
     assert "became the model's mean: b (200)" in run("predict", "m", "new.csv")[1]
     frame.drop(columns="a").to_csv(tmp_path / "new.csv", index=False)

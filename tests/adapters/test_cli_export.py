@@ -38,7 +38,7 @@ def test_code_is_printed_or_written(monkeypatch, capsys, tmp_path):
     [
         (("rotation", "--to", "torchvison"), "torchvison"),
         (("rotaton",), "did you mean rotation"),
-        (("rotation", "--image-shape", "big"), "for example 3,32,32, not 'big'"),
+        (("rotation", "--image-shape", "big"), "for example 3,32,32, got 'big'"),
         (("rotation", "--out", "/nowhere/at/all.py"), "cannot write /nowhere/at/all.py"),
     ],
 )

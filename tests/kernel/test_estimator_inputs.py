@@ -170,7 +170,7 @@ def test_numbers_too_large_at_prediction_are_refused_in_one_line(digits, large):
     [
         ({"input_shape": "abc"}, "input_shape|'abc'"),
         ({"input_shape": (1, 8.5, 8)}, "input_shape|8.5"),
-        ({"device": None}, "no device is called None"),
+        ({"device": None}, "unknown device None"),
         ({"mean": "a"}, "mean|'a'"),
         ({"std": [1.0, "b"]}, "std|'b'"),
     ],

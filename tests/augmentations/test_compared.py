@@ -12,7 +12,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "augmentations.md"
 HEADS = {
     "series": "Series are channels × length",
     "sound": "Families of sound do not depend",
-    "vector": "Families of tables know",
+    "vector": "Families for tables",
 }
 
 

@@ -11,7 +11,7 @@ from augury.augmentations.families import FAMILIES
 PAGE = Path(__file__).parents[2] / "docs" / "augmentations.md"
 HEADS = {
     "series": "Series are channels × length",
-    "sound": "Families of sound do not depend",
+    "sound": "Families for sound do not depend",
     "vector": "Families for tables",
 }
 

@@ -129,7 +129,7 @@ def test_a_search_whose_scheduler_dies_goes_on_within_its_round(
     with pytest.raises(AuguryError, match="the scheduler is gone"):
         augury.search_policy(x, y, **options)
     assert len(list((tmp_path / "rounds.npz.jobs").glob("*.safetensors"))) == 5
-    with pytest.raises(AuguryError, match=r"rounds\.npz\.jobs is of other data or settings"):
+    with pytest.raises(AuguryError, match=r"rounds\.npz\.jobs is for other data or settings"):
         augury.search_policy(x, y, **{**options, "seed": 3})
     again = augury.search_policy(x, y, **options)
     assert (again.spec, again.rows) == (whole.spec, whole.rows)

@@ -146,7 +146,7 @@ def test_masked_and_absent_values_and_what_is_no_json():
 @pytest.mark.parametrize("call", [augury.rank, augury.search_policy])
 def test_budgets(call, budget):
     x = np.random.default_rng(0).random((80, 8, 8))
-    said = "budget must be a number of seconds over 0, got"
+    said = "budget must be a positive number of seconds, got"
     refused(said, lambda: call(x, [0, 1] * 40, budget=budget))
 
 

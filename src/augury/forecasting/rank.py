@@ -332,11 +332,14 @@ def changes_nothing(augmentation: Augmentation, data: Dataset, seed: int) -> boo
     return bool((views - x).abs().max() < least)
 
 
-def check_budget(budget: Any) -> None:
-    """Raise unless this is None or a number of seconds."""
-    number = isinstance(budget, int | float | np.number) and not isinstance(budget, bool)
-    if budget is not None and not (number and 0 < budget < math.inf):
+def as_budget(budget: Any) -> float | None:
+    """Return a number of seconds as a float, or None; raise if it is neither."""
+    if budget is None:
+        return None
+    number = isinstance(budget, Real) and not isinstance(budget, bool | np.bool)
+    if not (number and 0 < float(budget) < math.inf):
         raise AuguryError(f"budget must be a positive number of seconds, got {budget!r}")
+    return float(budget)
 
 
 def _feature_map(

@@ -74,10 +74,11 @@ class RoundJournal:
 
     def jobs(self) -> Journal:
         """Return the journal of the current round; raise if it belongs to another search."""
-        if self.path is not None:
-            beside = self.path.with_name(f"{self.path.name}.jobs")
-            self.under_way = Journal.open(beside, self.key)
-        return self.under_way
+        return Journal.open(self._beside, self.key)
+
+    @property
+    def _beside(self) -> Path | None:
+        return None if self.path is None else self.path.with_name(f"{self.path.name}.jobs")
 
     def write(self, title: str, specs: Sequence[str], folds: Sequence[HeldOut]) -> None:
         """Save a finished round."""

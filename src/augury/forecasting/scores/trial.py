@@ -38,7 +38,7 @@ _QUICK_LEVEL = 5
 _QUICK = (
     f"Trials with a quarter of the default work on a CPU (--effort {_QUICK_LEVEL}) were compared "
     "with real training on six sources of images: the rank correlation with the real order was "
-    "0.10 to 0.90 (mean 0.70), and 97 % of 167 verdicts were right. With the default work "
+    "0.10 to 0.90 (mean 0.70), and 97 % of 124 verdicts were right. With the default work "
     "(--effort 7), the mean correlation was 0.80, and 0.89 on a GPU."
 )
 _CUT = (

@@ -224,18 +224,32 @@ def test_the_error_of_a_gain_covers_the_test_images():
     assert right.tolist() == unpacked(packed(right)).tolist()
 
 
-def test_the_ridge_of_plain_predictions_has_the_least_plain_risk():
+@pytest.mark.parametrize("method", ["traditional", "exact", "augmented"])
+def test_the_ridge_that_is_chosen_has_the_least_risk_of_the_methods_own_predictions(method):
     data, held = split(digits(), "rotation(15)")
     options = {"gamma": 0.05, "precision": "float64", "device": "cpu"}
-    path = classifier("path", "mnist", SMALL, **options).fit(data.x, data.y)
+    path = classifier(method, "mnist", SMALL, path=True, **options).fit(data.x, data.y)
     chosen = path.best_ridge(held.x, held.y)
     errors = {}
     for ridge in RIDGES:
-        model = classifier("traditional", "mnist", SMALL, ridge=ridge, **options)
+        model = classifier(method, "mnist", SMALL, ridge=ridge, **options)
         scores = model.fit(data.x, data.y).decision_function(held.x)
         errors[ridge] = float(((scores - held.targets().numpy()) ** 2).sum())
     assert chosen == min(errors, key=errors.get)
     assert RIDGES[0] < chosen < RIDGES[-1]
+
+
+def test_what_is_trained_on_several_views_chooses_its_ridge_by_images_left_out():
+    plan = planned()
+    for method in ("traditional", "exact"):
+        found = plan[f"mnist-{method}-closed"].run(bench())
+        assert set(found["ridge"]) <= set(RIDGES)
+        assert found["ridges"] == list(RIDGES)
+        assert found["selection_seconds"][0] > 0
+    averaged = plan["mnist-augmented-closed"].run(bench())
+    assert averaged["held_out_ridge"] in RIDGES
+    assert len(averaged["held_out"]) == len(averaged["accuracy"])
+    assert not set(averaged["ridge"]) & set(RIDGES)  # by generalised cross-validation
 
 
 def test_the_section_shows_what_there_is():

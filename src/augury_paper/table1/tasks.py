@@ -23,6 +23,8 @@ METHODS = {
 }
 """The first three are the paper's; the others are solved in closed form alone."""
 PRINTED = ("none", "traditional", "augmented")
+HELD_OUT = {"traditional": True, "exact": True, "augmented": False, "equal": False}
+"""In closed form, what has a λ chosen by images left out: as its own, or beside its own."""
 
 _TEST_SEED = 1
 _BLOCK = 4096

@@ -1,16 +1,17 @@
 """The paper's experiments with a chosen device and settings, as one result that can be committed.
 
-    python benchmarks/reproduce.py [EXPERIMENT]… [--settings paper|fewer|cpu|quick] [--device cuda]
-        [--dataset mnist] [--only closed]… [--trials N] [--data FOLDER] [--keep FOLDER]
-        [--out FOLDER] [--name NAME]
+    python benchmarks/reproduce.py [EXPERIMENT]… [--settings paper|fewer|cpu|cores|quick]
+        [--device cuda] [--dataset mnist] [--only closed]… [--trials N] [--data FOLDER]
+        [--keep FOLDER] [--out FOLDER] [--name NAME]
 
 The experiments are those of `augury reproduce`, in `augury_paper`: this runs their cells, prints
 what each claim comes to, and writes all numbers with the commit, the versions and the machine.
 `python benchmarks/pages.py` makes docs/reproduced.md of those in benchmarks/results/reproduce/.
 
 Settings: `paper` is the paper's appendix; `fewer` has 10,000 images and twenty trials, for
-averaging at a layer; `cpu` has 10,000 images and three trials, for Table 1 in closed form on a
-CPU, with scikit-learn's pair; `quick` is a look that takes minutes.
+averaging at a layer; `cores` has 1,000 images and five trials, for averaging at a layer on two
+cores; `cpu` has 10,000 images and three trials, for Table 1 in closed form on a CPU, where
+scikit-learn's pair can be measured too; `quick` is a look that takes minutes.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from augury_paper.averaging.methods import AUGMENTATION, Method, methods
 from augury_paper.averaging.page import best, summary
 from augury_paper.cells import Bench, Images
 from augury_paper.networks import LAYERS, LeNets, SummedLoss, lenet, seeded
-from augury_paper.settings import PAPER, QUICK
+from augury_paper.settings import CORES, PAPER, QUICK
 from augury_paper.sgd import batch_order
 from augury_paper.views import FreshViews, Pool
 
@@ -129,6 +129,15 @@ def test_cells_hold_full_and_none_to_compare_with():
         assert json.loads(json.dumps(cell.setting)) == cell.setting
     layers = [(w["layer"], w["order"]) for c in found[:2] for w in c.setting["methods"][2:]]
     assert layers == [(k, order) for order in (1, 2) for k in range(5)]
+
+
+def test_what_people_choose_between_can_be_measured_together():
+    (cell,) = (c for c in cells(CORES) if c.dataset == "cifar10")
+    names = [method["name"] for method in cell.setting["methods"]]
+    assert names[:3] == ["full", "none", "1 random view"]
+    assert {"4 views", "layer 0, 4 groups", "layer 0, order 1", "layer 0, order 2"} <= set(names)
+    known = {method.name for part in methods(8).values() for method in part}
+    assert set(names) <= known  # so that the page knows what each computes
 
 
 def test_a_cell_gives_the_same_numbers_each_time():

@@ -25,8 +25,10 @@ DATASETS = ("mnist", "cifar10")
 
 def cells(settings: Settings) -> list[Cell]:
     """List the cells: of each data set the first order, the second, and fewer views."""
-    shared = {k: v for k, v in asdict(settings).items() if k not in ("datasets", "n_components")}
+    unused = ("datasets", "n_components", "together")  # the methods are named below
+    shared = {k: v for k, v in asdict(settings).items() if k not in unused}
     shared |= {"augmentation": AUGMENTATION}
+    parts = methods(n_views_made(settings), few=settings.small, together=settings.together)
     return [
         Cell(
             "averaging",
@@ -37,7 +39,7 @@ def cells(settings: Settings) -> list[Cell]:
         )
         for dataset in DATASETS
         if dataset in settings.datasets
-        for part, chosen in methods(n_views_made(settings), few=settings.small).items()
+        for part, chosen in parts.items()
     ]
 
 

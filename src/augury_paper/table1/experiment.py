@@ -49,7 +49,7 @@ def _run(
 
 def _matters(dataset: str, method: str, solver: str, settings: Settings) -> dict[str, Any]:
     """Return what the numbers depend on."""
-    unused = {"datasets", "falling"}
+    unused = {"datasets", "falling", "together"}
     if solver == "closed":
         unused |= {"learning_rate", "momentum", "batch_size", "epochs"}
     plain = {name: value for name, value in asdict(settings).items() if name not in unused}

@@ -78,4 +78,4 @@ CORES = replace(
 """For averaging at a layer on two cores in minutes: one cell, with small batches so that 1,000
 images make enough steps."""
 
-NAMED = {"paper": PAPER, "fewer": FEWER, "cpu": CPU, "cores": CORES, "quick": QUICK}
+NAMED = {"paper": PAPER, "fewer": FEWER, "cores": CORES, "cpu": CPU, "quick": QUICK}

@@ -155,7 +155,7 @@ def results(none=0.9, traditional=0.92, augmented=0.915, seconds=(1.0, 8.0, 2.0)
             "seconds": [time] * 2,
             "training_seconds": [time] * 2,
             "selection_seconds": [1.0],
-            "ridges": [1e-6, 1e-3],
+            "ridges": [1e-6, 1e-3, 1.0],
             "ridge": [1e-3, 1e-3],
         }
         for method, time in methods
@@ -252,6 +252,9 @@ def test_averaged_features_are_shown_with_the_same_choice_of_ridge():
     assert ratios.rows[0][-2:] == ("93.00 ± 0.00", "92.00 ± 0.00")
     assert measured.rows[3][:2] == ("augmented features, λ by images left out", "92.00 ± 0.00")
     assert ridges.rows[3] == ("augmented features, λ by images left out", "1.0e-02")
+    found["mnist-augmented-closed"] |= {"held_out_ridge": 1e-6}
+    ridges = section(found, JUDGED).tables[3]
+    assert ridges.rows[3][1] == "1.0e-06, the least tried"
 
 
 def test_the_error_of_a_gain_covers_the_test_images():

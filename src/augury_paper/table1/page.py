@@ -295,7 +295,7 @@ def _ridges(results: Results, shown: Sequence[str]) -> PageTable:
             rows.append((title, *texts))
         held = [part if part and "held_out_ridge" in part else None for part in found]
         if any(held):
-            texts = [f"{part['held_out_ridge']:.1e}" if part else "–" for part in held]
+            texts = [_tried(part["held_out_ridge"], part) if part else "–" for part in held]
             rows.append((f"{title}, {_OTHERWISE['held_out']}", *texts))
     return PageTable("The λ that were chosen", ("", *(TITLES[n] for n in shown)), tuple(rows))
 
@@ -303,7 +303,14 @@ def _ridges(results: Results, shown: Sequence[str]) -> PageTable:
 def _ridge(part: dict[str, Any] | None, mark: str) -> str:
     if part is None or "ridge" not in part:
         return "–"
-    return f"{statistics.median(part['ridge']):.1e} {mark}".strip()
+    return f"{_tried(statistics.median(part['ridge']), part)} {mark}".strip()
+
+
+def _tried(ridge: float, part: dict[str, Any]) -> str:
+    """Write λ, and say where a smaller or larger one might have been chosen."""
+    tried = part.get("ridges", (0.0, 0.0))
+    ends = {tried[0]: ", the least tried", tried[-1]: ", the largest tried"}
+    return f"{ridge:.1e}{ends.get(ridge, '')}"
 
 
 def _printed(shown: Sequence[str]) -> PageTable:

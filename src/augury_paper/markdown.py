@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from augury._base.text import listed
 from augury.report.markdown import escape
 from augury.report.words import duration
-from augury_paper.claims import NOT_COMPUTED
+from augury_paper.claims import NOT_COMPUTED, TITLES
 from augury_paper.errata import ERRATA
 from augury_paper.page import lead
 from augury_paper.run import EXPERIMENTS, sections, settings_of
@@ -27,14 +28,14 @@ first and then checks of our own: the same claims by another method or measure.
 _OTHERS = {
     "fewer": (
         "Averaging at a layer, with fewer images",
-        f"The same with {FEWER.examples:,} images, {FEWER.trials} trials and a learning rate that "
+        f"The same with {FEWER.examples:,} images, {{trials}} and a learning rate that "
         "falls to 0: augmentation gains more there, and the last steps add no noise, so that the "
         "share that a method keeps can be told from chance. These are not the paper's settings "
         "and do not count in the headline.",
     ),
     "cores": (
         "Averaging at a layer, on two cores of a CPU",
-        f"The same with {CORES.examples:,} images, {CORES.trials} trials and batches of "
+        f"The same with {CORES.examples:,} images, {{trials}} and batches of "
         f"{CORES.batch_size}: a size at which one random view per step, the usual practice, could "
         "be measured on CIFAR-10 in one run with the others. So few images and trials tell large "
         "differences from chance, not small ones. These are not the paper's settings and do not "
@@ -43,8 +44,8 @@ _OTHERS = {
     "cpu": (
         "Table 1 in closed form on a CPU",
         f"The same with {CPU.examples:,} training images, or with all 1,153 mammograms, and "
-        f"{CPU.trials} trials. A method's λ is chosen on half decades where images that are left "
-        "out choose it. These are not the paper's settings and do not count in the headline.",
+        "{trials}. Where images that are left out choose λ, they choose among half decades. These "
+        "are not the paper's settings and do not count in the headline.",
     ),
 }
 
@@ -90,6 +91,7 @@ def to_markdown(results: dict[str, Any], others: Mapping[str, dict[str, Any]]) -
     for name, other in others.items():
         for part in sections(other):
             title, words = _OTHERS[name]
+            words = words.format(trials=_trials(other))
             words = f"{words} Computed on {_where(other)}{_threads(other)}."
             claims = tuple(claim for claim in part.claims if claim.ours != NOT_COMPUTED)
             plain = replace(part, title=title, words=words, claims=claims, differences=())
@@ -107,6 +109,15 @@ def _where(results: dict[str, Any]) -> str:
     for cell in results["cells"]:
         where.setdefault(cell["machine"], set()).add(cell.get("commit", "unknown"))
     return "; ".join(f"{name} (commit {', '.join(sorted(some))})" for name, some in where.items())
+
+
+def _trials(results: dict[str, Any]) -> str:
+    """Say how many trials there are, of each data set where they differ."""
+    usual = results["settings"]["trials"]
+    found = {c["dataset"]: c.get("setting", {}).get("trials", usual) for c in results["cells"]}
+    if len(set(found.values())) == 1:
+        return f"{next(iter(found.values()))} trials"
+    return listed([f"{trials} trials of {TITLES[name]}" for name, trials in found.items()], 4)
 
 
 def _threads(results: dict[str, Any]) -> str:

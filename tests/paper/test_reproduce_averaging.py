@@ -149,6 +149,7 @@ def test_a_cell_gives_the_same_numbers_each_time():
     assert json.loads(json.dumps(one)) == one
     for found in (*one.values(), *two.values()):
         assert found.pop("training_seconds") > 0
+        assert found.pop("processor_seconds") > 0
     assert one == two
     assert one["full"]["kl"] == [0.0, 0.0]
     assert all(value > 0 for value in one["none"]["kl"])
@@ -183,6 +184,11 @@ def test_what_is_kept_is_a_share_of_the_gain():
     assert rows["layer 1, order 1"]["time"] == pytest.approx(0.5)
     assert rows["layer 1, order 1"]["compute"] == 0.4
     assert rows["none"]["kept"] == pytest.approx(0)
+    timed = made({"layer 1, order 1": (0.9, 0.5)})["methods"]
+    for name, method in timed.items():  # the clock counts what else a CPU did
+        method["processor_seconds"] = 8.0 if name == "full" else 2.0
+    (row,) = (row for row in summary(timed, {}) if row["layer"] == 1)
+    assert row["time"] == pytest.approx(0.25)
     found = made({})["methods"]
     found["full"]["accuracy"] = [0.81, 0.85]  # gains of 0.02 and 0.04
     found["none"]["accuracy"] = [0.79, 0.81]

@@ -10,6 +10,7 @@ that rule, to tell what is gained by averaging from what is gained by another λ
 
 from __future__ import annotations
 
+import time
 import warnings
 from functools import partial
 from typing import Any
@@ -34,9 +35,6 @@ from augury_paper.sgd import now
 from augury_paper.table1.descent import choose_gamma
 from augury_paper.table1.sklearn_pair import fit_pair
 from augury_paper.table1.tasks import HELD_OUT, TASKS, split, turned
-
-RIDGES = tuple(10.0 ** (k / 2) for k in range(-12, 1))
-"""The λ to choose from by images left out: half decades from 1e-6 to 1."""
 
 
 class TraditionalClassifier(AugmentedKernelClassifier):
@@ -75,8 +73,9 @@ class TraditionalClassifier(AugmentedKernelClassifier):
 
 
 class RidgePath(AugmentedKernelClassifier):
-    """The same for every λ of `RIDGES`: all solutions lie in the Krylov space of the least."""
+    """The same for every λ of `ridges`: all solutions lie in the Krylov space of the least."""
 
+    ridges: tuple[float, ...]
     found: RidgeSolution
 
     def _solve_ridge(self, x: Any, y: Any, progress: Any, *, short: bool) -> RidgeSolution:
@@ -84,7 +83,7 @@ class RidgePath(AugmentedKernelClassifier):
             warnings.simplefilter("ignore", ConvergenceWarning)  # the least λ may be too small
             self.found = solve_ridge(
                 self._batches(x, y, progress),
-                ridge=RIDGES[0],
+                ridge=self.ridges[0],
                 gram_bytes=self._gram_bytes,
                 method="krylov",
                 seed=self.seed_,
@@ -96,13 +95,13 @@ class RidgePath(AugmentedKernelClassifier):
         classes, space, bias = len(self.classes_), self.found.space, self._bias
         assert space is not None
         cross, values = space.start()[:, :classes], space.values.unsqueeze(1)
-        self._weights = torch.cat([space.lift(cross / (values + one)) for one in RIDGES], 1)
-        self._bias = bias.repeat(len(RIDGES))
-        outputs = self._outputs(x).unflatten(1, (len(RIDGES), classes))
+        self._weights = torch.cat([space.lift(cross / (values + one)) for one in self.ridges], 1)
+        self._bias = bias.repeat(len(self.ridges))
+        outputs = self._outputs(x).unflatten(1, (len(self.ridges), classes))
         targets = torch.nn.functional.one_hot(y, classes).double().unsqueeze(1)
         errors = (outputs - targets).square().sum((0, 2))
         self._weights, self._bias = self.found.weights, bias
-        return RIDGES[int(errors.argmin())]
+        return self.ridges[int(errors.argmin())]
 
 
 class TraditionalPath(RidgePath, TraditionalClassifier):
@@ -122,23 +121,24 @@ def classifier(
         return AugmentedKernelClassifier("identity", **options)
     if method == "traditional":
         kind = TraditionalPath if path else TraditionalClassifier
-        return kind(
-            task.augmentation,
-            n_views=task.n_views(settings),
-            objective="exact",
-            prediction="plain",
-            **options,
-        )
-    nodes = task.n_views(settings) if method == "equal" else task.n_nodes(settings)
-    objective = method if method in ("tangent", "exact") else "first-order"
-    kind = RidgePath if path else AugmentedKernelClassifier
-    return kind(task.augmentation, n_views=nodes, objective=objective, **options)
+        options |= {"objective": "exact", "prediction": "plain"}
+    else:
+        kind = RidgePath if path else AugmentedKernelClassifier
+        options["objective"] = method if method in ("tangent", "exact") else "first-order"
+    many = method in ("traditional", "equal")
+    views = task.n_views(settings) if many else task.n_nodes(settings)
+    model = kind(task.augmentation, n_views=views, **options)
+    if isinstance(model, RidgePath):
+        model.ridges = task.ridges
+    return model
 
 
 def by_closed_form(bench: Bench, dataset: str, method: str, settings: Settings) -> dict[str, Any]:
     """Fit and predict from arrays in host memory, once for each trial's frequencies.
 
-    ``training_seconds`` are those of fitting, ``seconds`` those up to predictions. Traditional
+    ``training_seconds`` are those of fitting, ``seconds`` those up to predictions; on a CPU
+    ``…processor_seconds`` are the same by the time of all threads, in which other work on the
+    machine counts for less. Traditional
     augmentation predicts from new images as they are, and ``averaged`` is its accuracy if it
     averaged their features; the exact objective averages, and ``plain`` is its accuracy if not.
     ``held_out`` is the accuracy of averaged features with ``held_out_ridge``, the λ that
@@ -163,7 +163,7 @@ def by_closed_form(bench: Bench, dataset: str, method: str, settings: Settings) 
         path = make(method, path=True, random_state=0).fit(kept.x, kept.y)
         assert isinstance(path, RidgePath)
         chosen = path.best_ridge(held.x, held.y)
-        found |= {"ridges": list(RIDGES), "selection_seconds": [now(device) - started]}
+        found |= {"ridges": list(task.ridges), "selection_seconds": [now(device) - started]}
         del path
         if HELD_OUT[method]:
             options["ridge"] = chosen
@@ -172,16 +172,19 @@ def by_closed_form(bench: Bench, dataset: str, method: str, settings: Settings) 
     counts = np.zeros(len(test), dtype=np.uint8)
     for trial in [-1, *range(settings.trials)] if fast else range(settings.trials):
         model = make(method, random_state=max(0, trial), **options)
-        started = now(device)
+        started, begun = now(device), time.process_time()
         model.fit(images.train.x, images.train.y)
-        training = now(device) - started
+        training, trained = now(device) - started, time.process_time() - begun
         right = model.predict(test.x) == test.y.numpy()
-        seconds = now(device) - started
+        seconds, worked = now(device) - started, time.process_time() - begun
         if trial >= 0:  # the first warms a GPU up
             counts += right
             found["accuracy"].append(float(right.mean()))
             found["seconds"].append(seconds)
             found["training_seconds"].append(training)
+            if not fast:
+                found.setdefault("processor_seconds", []).append(worked)
+                found.setdefault("training_processor_seconds", []).append(trained)
             found["ridge"].append(model.ridge_)
             if isinstance(model, TraditionalClassifier):
                 model.average_at_prediction(task.n_nodes(settings))

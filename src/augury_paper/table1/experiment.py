@@ -8,7 +8,7 @@ from typing import Any
 
 from augury_paper.cells import Bench, Cell
 from augury_paper.settings import Settings
-from augury_paper.table1.closed import RIDGES, by_closed_form
+from augury_paper.table1.closed import by_closed_form
 from augury_paper.table1.descent import by_descent
 from augury_paper.table1.tasks import HELD_OUT, METHODS, PRINTED, TASKS
 
@@ -54,5 +54,8 @@ def _matters(dataset: str, method: str, solver: str, settings: Settings) -> dict
         unused |= {"learning_rate", "momentum", "batch_size", "epochs"}
     plain = {name: value for name, value in asdict(settings).items() if name not in unused}
     size = {} if solver == "closed" else {"size": settings.size}
-    chosen = {"ridges": RIDGES} if solver == "closed" and method in HELD_OUT else {}
-    return plain | size | chosen | asdict(TASKS[dataset])
+    task = asdict(TASKS[dataset])
+    del task["least"]
+    if solver == "closed" and method in HELD_OUT:
+        task["ridges"] = list(TASKS[dataset].ridges)
+    return plain | size | task

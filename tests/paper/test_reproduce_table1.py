@@ -332,6 +332,18 @@ def test_times_of_two_machines_are_not_compared():
     assert [claim.verdict for claim in claims[:3]] == ["holds", "holds", "could not be checked"]
 
 
+def test_a_cpu_is_timed_by_its_threads():
+    found = results(solver="closed")
+    for method, factor in (("traditional", 2), ("augmented", 1)):  # the clock is disturbed
+        part = found[f"mnist-{method}-closed"]
+        for key in ("", "training_"):
+            part[f"{key}processor_seconds"] = [factor * 3.0] * 2
+    ratios, _, measured, *_ = section(found, JUDGED).tables
+    assert ratios.rows[0][1:3] == ("2.0", "2.0")
+    assert measured.rows[1][1:] == ("92.00 ± 0.00", "6 s")
+    assert all(t.title.endswith(", by the time of all threads") for t in (ratios, measured))
+
+
 def test_shares_and_times_have_their_spread():
     found = results()
     found["mnist-augmented-descent"] |= {"accuracy": [0.911, 0.919], "seconds": [1.0, 3.0]}

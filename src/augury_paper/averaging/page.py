@@ -60,8 +60,9 @@ def section(results: dict[str, dict[str, Any]], settings: Settings) -> Section:
         "are averaged; 1 and 2: after the convolutions; 3 and 4: after the dense layers). What is "
         "kept is the share of full augmentation's gain in test accuracy (± its standard error). "
         "Compute is counted as the paper does, in multiply-adds of the forward pass; the time "
-        "beside it is that of training, measured (on a CPU, of all threads). The second order adds the variance of one "
-        "random combination of the views. One random view per step is the usual practice.",
+        "beside it is that of training, measured (on a CPU, the time of all threads). The second "
+        "order adds the variance of one random combination of the views. One random view per step "
+        "is the usual practice.",
         tuple(claims),
         tuple(tables),
         tuple(plots),

@@ -30,7 +30,7 @@ from augury_paper.settings import NAMED
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("experiments", nargs="*", default=None, metavar="EXPERIMENT")
     parser.add_argument("--settings", choices=list(NAMED), default="paper")
     parser.add_argument("--quick", action="store_true", help="the same as --settings quick")

@@ -202,9 +202,8 @@ def _faster(
         why = f"{_times(slow, fast)[0]:.1f} times, {_WHY[_STALE]}"
         return unchecked(words, printed, why, own=own)
     ratio, each = _times(slow, fast)
-    known = f" ± {float(spread(each)):.1f}" if spread(each) > 1e-9 else ""
     verdict = graded(ratio, min(_FASTER, claimed), 1.0, standard_error(each))
-    return Claim(words, printed, f"{ratio:.1f}{known} times", verdict, own)
+    return Claim(words, printed, f"{_faster_by(slow, fast)} times", verdict, own)
 
 
 def _times(slow: dict[str, Any], fast: dict[str, Any], key: str = "seconds") -> tuple:
@@ -212,6 +211,12 @@ def _times(slow: dict[str, Any], fast: dict[str, Any], key: str = "seconds") -> 
     these, those = _seconds(slow, key), _seconds(fast, key)
     ratio = statistics.median(these) / statistics.median(those)
     return ratio, [a / b for a, b in zip(these, those, strict=False)]
+
+
+def _faster_by(slow: dict[str, Any], fast: dict[str, Any], key: str = "seconds") -> str:
+    ratio, each = _times(slow, fast, key)
+    known = f" ± {float(spread(each)):.1f}" if spread(each) > 1e-9 else ""
+    return f"{ratio:.1f}{known}"
 
 
 def _seconds(part: dict[str, Any], key: str = "seconds") -> list[float]:
@@ -254,13 +259,13 @@ def _ratios(results: Results, shown: Sequence[str], settings: Settings) -> PageT
             marks.add(mark)
             used += [slow, fast]
             machines[slow.get("machine", "")] = None
-            training, whole = (_times(slow, fast, k)[0] for k in ("training_seconds", "seconds"))
+            training, whole = (_faster_by(slow, fast, k) for k in ("training_seconds", "seconds"))
             held = fast.get("held_out")
             rows.append(
                 (
                     f"{TITLES[name]}: {words}",
-                    f"{training:.1f} {mark}".strip(),
-                    f"{whole:.1f} {mark}".strip(),
+                    f"{training} {mark}".strip(),
+                    f"{whole} {mark}".strip(),
                     f"{mean_and_spread(_percent(slow))} {mark}".strip(),
                     mean_and_spread(_percent(fast)),
                     mean_and_spread([100 * value for value in held]) if held else "–",

@@ -227,10 +227,14 @@ def _seconds(part: dict[str, Any], key: str = "seconds") -> list[float]:
 _PROCESSOR = "processor_seconds"
 
 
-def _timed(title: str, parts: Iterable[dict[str, Any] | None]) -> str:
-    """Add to a title how what its table shows was timed, if not by the clock."""
-    threads = any(part and _PROCESSOR in part for part in parts)
-    return f"{title}, by the time of all threads" if threads else title
+def _timed(title: str, parts: Iterable[tuple[str, dict[str, Any] | None]]) -> str:
+    """Add to a title how its data sets were timed, if not all by the clock."""
+    known = [(name, _PROCESSOR in part) for name, part in parts if part]
+    if not any(threads for _, threads in known):
+        return title
+    clock = dict.fromkeys(TITLES[name] for name, threads in known if not threads)
+    others = f" ({', '.join(clock)}: by the clock)" if clock else ""
+    return f"{title}, by the time of all threads{others}"
 
 
 _COMPARED = (
@@ -257,7 +261,7 @@ def _ratios(results: Results, shown: Sequence[str], settings: Settings) -> PageT
                 continue
             mark = _mark(one, slow)
             marks.add(mark)
-            used += [slow, fast]
+            used += [(name, slow), (name, fast)]
             machines[slow.get("machine", "")] = None
             training, whole = (_faster_by(slow, fast, k) for k in ("training_seconds", "seconds"))
             held = fast.get("held_out")
@@ -297,7 +301,7 @@ def _table(results: Results, solver: str, shown: Sequence[str]) -> PageTable:
         found = [results.get(f"{name}-{method}-{solver}") for name in shown]
         own = [_mark(method, part) if part and solver == "closed" else "" for part in found]
         marks |= set(own)
-        used += found
+        used += zip(shown, found, strict=True)
         pairs = list(zip(found, own, strict=True))
         if any(found):
             rows.append((title, *(text for pair in pairs for text in _cell(*pair))))

@@ -9,7 +9,7 @@ from typing import Any
 
 from augury._base.text import listed
 from augury.report.markdown import escape
-from augury.report.words import duration
+from augury.report.words import count, duration
 from augury_paper.claims import NOT_COMPUTED, TITLES
 from augury_paper.errata import ERRATA
 from augury_paper.page import lead
@@ -37,8 +37,9 @@ _OTHERS = {
         "Averaging at a layer, on two cores of a CPU",
         f"The same with {CORES.examples:,} images, {{trials}} and batches of "
         f"{CORES.batch_size}: a size at which one random view per step, the usual practice, could "
-        "be measured on CIFAR-10 in one run with the others. So few images and trials tell large "
-        "differences from chance, not small ones. These are not the paper's settings and do not "
+        "be measured on CIFAR-10 in one run with the others. The shares of the time can be "
+        "compared; so few images, steps and trials tell only large differences of accuracy from "
+        "chance. These are not the paper's settings and do not "
         "count in the headline.",
     ),
     "cpu": (
@@ -119,8 +120,9 @@ def _trials(results: dict[str, Any]) -> str:
     usual = results["settings"]["trials"]
     found = {c["dataset"]: c.get("setting", {}).get("trials", usual) for c in results["cells"]}
     if len(set(found.values())) == 1:
-        return f"{next(iter(found.values()))} trials"
-    return listed([f"{trials} trials of {TITLES[name]}" for name, trials in found.items()], 4)
+        return count(next(iter(found.values())), "trial")
+    words = [f"{count(found[name], 'trial')} of {TITLES[name]}" for name in TITLES if name in found]
+    return listed(words, 4)
 
 
 def _threads(results: dict[str, Any]) -> str:

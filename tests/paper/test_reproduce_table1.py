@@ -332,12 +332,27 @@ def test_times_of_two_machines_are_not_compared():
     assert [claim.verdict for claim in claims[:3]] == ["holds", "holds", "could not be checked"]
 
 
-def test_a_cpu_is_timed_by_its_threads():
-    found = results(solver="closed")
-    for method, factor in (("traditional", 2), ("augmented", 1)):  # the clock is disturbed
+def timed(seconds, processor):
+    """Results in closed form with these times by the clock and of all threads."""
+    found = results(solver="closed", seconds=(1.0, *seconds))
+    for method, time in zip(("traditional", "augmented"), processor, strict=True):
         part = found[f"mnist-{method}-closed"]
-        for key in ("", "training_"):
-            part[f"{key}processor_seconds"] = [factor * 3.0] * 2
+        part |= {"processor_seconds": [time] * 2, "training_processor_seconds": [time] * 2}
+    return found
+
+
+def test_unlike_shares_of_a_processor_are_not_judged():
+    found = timed((8.0, 2.0), (8.0, 4.0))  # traditional augmentation had one core of two
+    found["mnist-equal-closed"] = found["mnist-augmented-closed"]
+    made = section(found, JUDGED)
+    assert made.claims[5].verdict == "could not be checked"
+    assert "rough" in made.claims[5].ours
+    assert made.tables[0].rows[0][1:4] == ("2.0 §", "2.0 §", "92.00 ± 0.00")
+    assert "§ rough" in made.tables[0].title
+
+
+def test_a_cpu_is_timed_by_its_threads():
+    found = timed((3.5, 1.6), (6.0, 3.0))
     ratios, _, measured, *_ = section(found, JUDGED).tables
     assert ratios.rows[0][1:3] == ("2.0", "2.0")
     assert measured.rows[1][1:] == ("92.00 ± 0.00", "6 s")

@@ -1,15 +1,17 @@
 """The paper's experiments with a chosen device and settings, as one result that can be committed.
 
-    python benchmarks/reproduce.py [EXPERIMENT]… [--settings paper|fewer|cpu|quick] [--device cuda]
-        [--dataset mnist] [--only closed] [--trials N] [--data FOLDER] [--out FOLDER] [--name NAME]
+    python benchmarks/reproduce.py [EXPERIMENT]… [--settings paper|fewer|cpu|cores|quick]
+        [--device cuda] [--dataset mnist] [--only closed]… [--trials N] [--data FOLDER]
+        [--keep FOLDER] [--out FOLDER] [--name NAME]
 
 The experiments are those of `augury reproduce`, in `augury_paper`: this runs their cells, prints
 what each claim comes to, and writes all numbers with the commit, the versions and the machine.
 `python benchmarks/pages.py` makes docs/reproduced.md of those in benchmarks/results/reproduce/.
 
 Settings: `paper` is the paper's appendix; `fewer` has 10,000 images and twenty trials, for
-averaging at a layer; `cpu` has 10,000 images and three trials, for Table 1 in closed form on a
-CPU, with scikit-learn's pair; `quick` is a look that takes minutes.
+averaging at a layer; `cores` has 1,000 images and five trials, for averaging at a layer on two
+cores; `cpu` has 10,000 images and three trials, for Table 1 in closed form on a CPU, where
+scikit-learn's pair can be measured too; `quick` is a look that takes minutes.
 """
 
 from __future__ import annotations
@@ -28,15 +30,16 @@ from augury_paper.settings import NAMED
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("experiments", nargs="*", default=None, metavar="EXPERIMENT")
     parser.add_argument("--settings", choices=list(NAMED), default="paper")
     parser.add_argument("--quick", action="store_true", help="the same as --settings quick")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--dataset", action="append", help="may be repeated; all by default")
-    parser.add_argument("--only", default="", help="cells whose name contains this")
+    parser.add_argument("--only", action="append", help="cells whose name contains this, or these")
     parser.add_argument("--trials", type=int)
     parser.add_argument("--data", type=Path, help="folder with the data sets")
+    parser.add_argument("--keep", type=Path, help="for finished cells: a stopped run is resumed")
     parser.add_argument("--out", type=Path, default=BUILD / "reproduce")
     parser.add_argument("--name", help="of the result; by default that of the settings")
     options = parser.parse_args()
@@ -49,17 +52,18 @@ def main() -> None:
     )
     device = resolve_device(options.device)
     result = {"environment": environment(device)}
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.keep or Path(temporary)
         outcome = reproduce(
             options.experiments or EXPERIMENTS,
-            out=Path(folder),
+            out=folder,
             settings=settings,
             data=options.data,
             device=options.device,
-            only=options.only,
+            only=options.only or (),
             say=lambda line: print(line, flush=True),
         )
-        result |= json.loads((Path(folder) / "results.json").read_text(encoding="utf-8"))
+        result |= json.loads((folder / "results.json").read_text(encoding="utf-8"))
     for section in run.sections(result):
         for claim in section.claims:
             if claim.verdict != "could not be checked":

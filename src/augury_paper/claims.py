@@ -39,7 +39,10 @@ def graded(value: float, claimed: float, least: float, error: float = 0.0) -> Ve
     return "could not be checked" if value + 2 * error >= claimed else "does not hold"
 
 
-def unchecked(words: str, paper: str, why: str = "not computed", *, own: bool = False) -> Claim:
+NOT_COMPUTED = "not computed"
+
+
+def unchecked(words: str, paper: str, why: str = NOT_COMPUTED, *, own: bool = False) -> Claim:
     """Return a claim that could not be checked, with the reason in place of a number."""
     return Claim(words, paper, why, "could not be checked", own)
 

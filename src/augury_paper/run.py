@@ -58,7 +58,7 @@ def reproduce(
     data: Path | None = None,
     device: str = "auto",
     fetch: bool = False,
-    only: str = "",
+    only: str | Sequence[str] = (),
     progress: Callable[[int, int, str], None] = lambda done, total, now: None,
     say: Callable[[str], None] = lambda line: None,
 ) -> Outcome:
@@ -80,7 +80,7 @@ def reproduce(
     fetch
         Download the data sets that are missing.
     only
-        Compute only the cells whose name contains this.
+        Compute only the cells whose name contains this, or one of these.
     progress
         Called with (done, total, what is being done), in thousandths of a cell.
     say
@@ -100,8 +100,11 @@ def reproduce(
     if fetch:
         _fetch(settings.datasets, library, progress, say)
     chosen = [name for name in EXPERIMENTS if name in experiments]
+    parts = [only] if isinstance(only, str) else list(only) or [""]
     planned = {
-        name: [cell for cell in _experiment(name).cells(settings) if only in cell.name]
+        name: [
+            c for c in _experiment(name).cells(settings) if any(part in c.name for part in parts)
+        ]
         for name in chosen
     }
     todo = _todo(planned, library, store, outcome, say)

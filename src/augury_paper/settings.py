@@ -29,6 +29,7 @@ class Settings:
     examples: int = 0  # of the training set, 0 for all
     tests: int = 0  # of the test set, 0 for all
     falling: bool = False  # whether LeNet's learning rate falls to 0 when features are averaged
+    together: bool = False  # whether averaging has one cell, with fewer methods
     datasets: tuple[str, ...] = ("mnist", "cifar10", "mammograms")
 
     @property
@@ -71,4 +72,10 @@ QUICK = replace(  # small batches, so that a network takes enough steps to learn
 CPU = replace(PAPER, trials=3, examples=10_000)
 """For Table 1 in closed form on a CPU."""
 
-NAMED = {"paper": PAPER, "fewer": FEWER, "cpu": CPU, "quick": QUICK}
+CORES = replace(
+    FEWER, trials=5, learning_rate=0.03, batch_size=32, epochs=20, examples=1_000, together=True
+)
+"""For averaging at a layer on two cores in minutes: one cell, with small batches so that 1,000
+images make enough steps."""
+
+NAMED = {"paper": PAPER, "fewer": FEWER, "cores": CORES, "cpu": CPU, "quick": QUICK}

@@ -71,6 +71,14 @@ def test_a_finished_cell_is_not_computed_again(
     assert experiment.seen == [{"a": {"value": [1, 2]}}] * 2  # always as the file holds it
 
 
+@pytest.mark.parametrize(("only", "computed"), [("b", 1), (("a", "c"), 2), ((), 3)])
+def test_some_cells_can_be_chosen_by_parts_of_their_names(
+    tmp_path: Path, experiment: types.SimpleNamespace, only: Any, computed: int
+) -> None:
+    experiment.list = [_cell("one-a"), _cell("one-b"), _cell("one-c")]
+    assert go(tmp_path, only=only)[0].computed == computed
+
+
 def test_another_setting_is_another_cell(tmp_path: Path, experiment: types.SimpleNamespace) -> None:
     experiment.list = [_cell("a", n=1)]
     go(tmp_path)

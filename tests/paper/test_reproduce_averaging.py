@@ -20,7 +20,7 @@ from augury_paper.averaging.methods import AUGMENTATION, Method, methods
 from augury_paper.averaging.page import best, summary
 from augury_paper.cells import Bench, Images
 from augury_paper.networks import LAYERS, LeNets, SummedLoss, lenet, seeded
-from augury_paper.settings import PAPER, QUICK
+from augury_paper.settings import CORES, PAPER, QUICK
 from augury_paper.sgd import batch_order
 from augury_paper.views import FreshViews, Pool
 
@@ -131,6 +131,15 @@ def test_cells_hold_full_and_none_to_compare_with():
     assert layers == [(k, order) for order in (1, 2) for k in range(5)]
 
 
+def test_what_people_choose_between_can_be_measured_together():
+    (cell,) = (c for c in cells(CORES) if c.dataset == "cifar10")
+    names = [method["name"] for method in cell.setting["methods"]]
+    assert names[:3] == ["full", "none", "1 random view"]
+    assert {"4 views", "layer 0, 4 groups", "layer 0, order 1", "layer 0, order 2"} <= set(names)
+    known = {method.name for part in methods(8).values() for method in part}
+    assert set(names) <= known  # so that the page knows what each computes
+
+
 def test_a_cell_gives_the_same_numbers_each_time():
     images = Images(pictures(24, 0), pictures(12, 1))
     shares: list[float] = []
@@ -140,6 +149,7 @@ def test_a_cell_gives_the_same_numbers_each_time():
     assert json.loads(json.dumps(one)) == one
     for found in (*one.values(), *two.values()):
         assert found.pop("training_seconds") > 0
+        assert found.pop("processor_seconds") > 0
     assert one == two
     assert one["full"]["kl"] == [0.0, 0.0]
     assert all(value > 0 for value in one["none"]["kl"])
@@ -174,6 +184,11 @@ def test_what_is_kept_is_a_share_of_the_gain():
     assert rows["layer 1, order 1"]["time"] == pytest.approx(0.5)
     assert rows["layer 1, order 1"]["compute"] == 0.4
     assert rows["none"]["kept"] == pytest.approx(0)
+    timed = made({"layer 1, order 1": (0.9, 0.5)})["methods"]
+    for name, method in timed.items():  # the clock counts what else a CPU did
+        method["processor_seconds"] = 8.0 if name == "full" else 2.0
+    (row,) = (row for row in summary(timed, {}) if row["layer"] == 1)
+    assert row["time"] == pytest.approx(0.25)
     found = made({})["methods"]
     found["full"]["accuracy"] = [0.81, 0.85]  # gains of 0.02 and 0.04
     found["none"]["accuracy"] = [0.79, 0.81]

@@ -62,6 +62,28 @@ def test_the_headline_counts_the_papers_claims_apart(pages):
     assert " Of 15 checks of our own, " in pages.page()
 
 
+def test_every_table_of_averaging_has_the_usual_practice(pages):
+    tables = pages.page().split("methods of training**")[1:]
+    rows = [table.split("\n\n")[1] for table in tables]
+    assert len(rows) >= 5
+    assert all("| 1 random view | " in table for table in rows)
+    assert "to be measured" not in pages.page()
+    (cores,) = (part for part in pages.page().split("\n## ") if "on two cores" in part[:60])
+    assert "not measured" not in cores
+
+
+def test_a_section_at_other_settings_names_its_machine_and_shows_what_was_computed(pages):
+    parts = pages.page().split("\n## ")
+    (cpu,) = (part for part in parts if part.startswith("Table 1 in closed form on a CPU"))
+    assert "Computed on x86\\_64, cpu" in cpu
+    assert "not computed" not in cpu
+    for name in ("MNIST", "CIFAR-10", "Mammograms"):
+        assert f"| {name}: the same number of random views and nodes | " in cpu
+        assert f"| {name}: the exact objective on the nodes that are needed | " in cpu
+    assert "†" not in cpu
+    assert "‡" not in cpu
+
+
 def test_every_figure_that_the_documentation_shows_is_drawn(pages, tmp_path, monkeypatch):
     monkeypatch.setattr(pages, "FIGURES", tmp_path)
     monkeypatch.setattr(pages, "_save", lambda make, path: path.touch())

@@ -69,7 +69,7 @@ def n_views(base: str, settings: Settings) -> int:
 
 
 def _setting(base: str, settings: Settings) -> dict[str, Any]:
-    unused = ("datasets", "n_components", "falling")
+    unused = ("datasets", "n_components", "falling", "together")
     shared = {k: v for k, v in asdict(settings).items() if k not in unused}
     shared |= {"base": base, "distances": "of examples"}
     of_features = {"n_components": settings.n_components, "size": settings.size}

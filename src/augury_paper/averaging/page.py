@@ -60,8 +60,9 @@ def section(results: dict[str, dict[str, Any]], settings: Settings) -> Section:
         "pixels are averaged; 1 and 2: after the convolutions; 3 and 4: after the dense layers). "
         "The gain kept is the share of the gain of full augmentation in test accuracy (± its "
         "standard error). Compute is counted as in the paper, in multiply-adds of the forward "
-        "pass; the time is the measured training time. The second order adds the variance of one "
-        "random combination of the views. One random view per step is the usual practice.",
+        "pass; the time is the measured training time (on a CPU, that of all threads). The second "
+        "order adds the variance of one random combination of the views. One random view per step "
+        "is the usual practice.",
         tuple(claims),
         tuple(tables),
         tuple(plots),
@@ -84,6 +85,7 @@ def summary(found: dict[str, dict[str, Any]], compute: dict[str, float]) -> list
     """
     none, full = (np.asarray(found[key]["accuracy"]) for key in ("none", "full"))
     gain = full - none
+    timed = "processor_seconds" if "processor_seconds" in found["full"] else "training_seconds"
     rows = []
     for name, method in found.items():
         kept, error = None, 0.0
@@ -98,7 +100,7 @@ def summary(found: dict[str, dict[str, Any]], compute: dict[str, float]) -> list
                 "accuracy": method["accuracy"],
                 "kept": kept,
                 "kept_se": error,
-                "time": method["training_seconds"] / found["full"]["training_seconds"],
+                "time": method[timed] / found["full"][timed],
                 "compute": compute.get(name, 1.0),
                 "kl": method["kl"],
             }
@@ -183,7 +185,7 @@ def _table(title: str, rows: list[dict[str, Any]], note: str) -> PageTable:
         )
         shown.setdefault(row["method"], cells)
     if _USUAL not in shown:  # results from before it was an experiment's method
-        shown[_USUAL] = (_USUAL, "to be measured", "–", "–", "–", "–")
+        shown[_USUAL] = (_USUAL, "not measured on this machine", "–", "–", "–", "–")
     return PageTable(
         f"{title}: methods of training" + (f" ({note})" if note else ""),
         ("method", "test accuracy", "gain kept", "compute", "time", "KL from full"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import torch
@@ -23,6 +24,8 @@ METHODS = {
 }
 """The first three are the paper's; the others are solved in closed form alone."""
 PRINTED = ("none", "traditional", "augmented")
+HELD_OUT = {"traditional": True, "exact": True, "augmented": False, "equal": False}
+"""In closed form, what has a λ chosen by images left out: as its own, or beside its own."""
 
 _TEST_SEED = 1
 _BLOCK = 4096
@@ -42,12 +45,20 @@ class ImageTask:
         Views of an image, relative to the settings: 16 angles, but 36 for the whole circle.
     nodes
         Of the quadrature rule that the closed form averages over.
+    least
+        The least λ that images left out choose from.
     """
 
     augmentation: str
     turn: str
     share: float
     nodes: int
+    least: float = 1e-6
+
+    @property
+    def ridges(self) -> tuple[float, ...]:
+        """The λ to choose from by images left out: half decades up to 1."""
+        return tuple(10.0 ** (k / 2) for k in range(round(2 * math.log10(self.least)), 1))
 
     def n_views(self, settings: Settings) -> int:
         """Return the number of random views of an image that traditional augmentation takes."""
@@ -61,7 +72,7 @@ class ImageTask:
 TASKS = {
     "mnist": ImageTask("rotation(15)", "rotation(15)", 1, 4),
     "cifar10": ImageTask("rotation(15)", "rotation(5)", 1, 4),
-    "mammograms": ImageTask("rotation(180)", "", 36 / 16, 36),
+    "mammograms": ImageTask("rotation(180)", "", 36 / 16, 36, least=1e-7),
 }
 
 

@@ -90,8 +90,8 @@ def section(results: Results, settings: Settings) -> Section:
             SCALED,
             "All trials are trained together, so their SGD times are shares of one measured time; "
             "the closed form is timed for each trial, from arrays in host memory to predictions. "
-            "On a CPU, the time is that of all threads, because methods are timed in turn and other "
-            "work on the machine would affect only some of them.",
+            "On a CPU, the time is that of all threads: methods are timed in turn, and other work "
+            "on the machine would affect only some of them.",
             "The mammograms are the masses of CBIS-DDSM in their official split, without the "
             "largest ones, and not the paper's own selection of 1,506 patches.",
         ),

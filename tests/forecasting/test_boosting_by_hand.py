@@ -194,6 +194,11 @@ def test_nothing_learnt_gives_no_verdict(monkeypatch):
     assert "learnt nothing" in found.warnings[0]
 
 
+@pytest.mark.parametrize("right", [1.0, 0.9])
+def test_whether_an_error_was_made_is_passed_on(monkeypatch, right):
+    assert score(table(), monkeypatch, right=right)[1].faultless is (right == 1)
+
+
 def test_what_the_plan_says(monkeypatch):
     made = BoostingScore(Setting(table(), None, 8, 5, CPU))
     planned = {"epochs": 3, "network": "cnn", "assumed": ["epochs"], "examples": 80}

@@ -81,6 +81,11 @@ def test_the_result_is_the_forecast(monkeypatch):
     )
 
 
+@pytest.mark.parametrize("right", [1.0, 0.99])
+def test_whether_an_error_was_made_is_passed_on(monkeypatch, right):
+    assert judge(monkeypatch, images(), right=right)[0].faultless is (right == 1)
+
+
 def test_the_planned_examples_are_those_of_the_plan(monkeypatch):
     data = images()
     plan = TrainingPlan(examples=256)

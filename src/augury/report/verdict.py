@@ -18,7 +18,6 @@ _PLURAL = {
     "hurts": "hurt",
 }
 _SINGULAR = {**{word: word for word in VERDICTS}, "can't tell": _PLURAL["can't tell"]}
-_CEILING = 99.95  # an accuracy in per cent that is printed as 100.0
 
 
 def tally(ranking: Ranking) -> dict[str, int]:
@@ -29,11 +28,7 @@ def tally(ranking: Ranking) -> dict[str, int]:
 
 def at_ceiling(ranking: Ranking) -> bool:
     """Whether every held-out example is right without augmentation."""
-    return (
-        ranking.in_points
-        and ranking.dataset.get("classes") is not None
-        and ranking.baseline.score >= _CEILING
-    )
+    return ranking.baseline.faultless
 
 
 def first_to_try(ranking: Ranking) -> Row | None:

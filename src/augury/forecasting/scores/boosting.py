@@ -89,8 +89,9 @@ class BoostingScore(Score):
             self._linear = linear_score(data, self.setting.seed, balanced=base.balanced), base.tried
         own = Judgement(value, 0.0, value - half, value + half, 0.5)
         return Judged(
-            own, judgements, POINTS, tuple(warnings), decides=not warnings, sure=not forecast.few
-        )
+            own, judgements, POINTS, tuple(warnings), decides=not warnings, sure=not forecast.few,
+            faultless=base.faultless,
+        )  # fmt: skip
 
     def forecast(self, candidates: Sequence[Augmentation]) -> Forecast:
         """Fit every candidate on every fold, and return what follows."""

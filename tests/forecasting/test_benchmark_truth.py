@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import torch
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 from _truth import halves, part_at_random, regret, reliability, self_forecast
+
+ROOT = Path(__file__).parents[2]
 
 
 def make_cell(real, run, example, seed=0, seeds=12, parts=4):
@@ -86,3 +89,17 @@ def test_parts_of_a_test_set_have_each_class():
     parts = part_at_random(y)
     for c, count in ((0, 10), (1, 3)):
         assert torch.bincount(parts[y == c]).tolist() == [count] * 4
+
+
+def test_the_page_on_images_shows_or_names_every_cell():
+    """Run ``python benchmarks/predict.py page`` after a change of results."""
+    page = (ROOT / "docs" / "prediction.md").read_text(encoding="utf-8")
+    cells = list((ROOT / "benchmarks" / "results" / "predict").glob("*.json"))
+    assert cells
+    for path in cells:
+        cell = json.loads(path.read_text(encoding="utf-8"))
+        source, size, epochs = cell["source"], f"{cell['examples']:,}", cell["epochs"]
+        row = f"| {source} | {size} | {epochs} | {cell['network']} |"
+        named = f"{source} with {size} images, {epochs} epochs and the network {cell['network']}"
+        assert (row in page) is ("trial" in cell), path.name
+        assert (named in page) is ("trial" not in cell), path.name

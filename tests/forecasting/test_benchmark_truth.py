@@ -9,6 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from scipy.stats import spearmanr
+
+from augury_paper.errata import ERRATA
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 from _truth import halves, part_at_random, regret, reliability, self_forecast
@@ -103,3 +106,27 @@ def test_the_page_on_images_shows_or_names_every_cell():
         named = f"{source} with {size} images, {epochs} epochs and the network {cell['network']}"
         assert (row in page) is ("trial" in cell), path.name
         assert (named in page) is ("trial" not in cell), path.name
+
+
+def test_what_is_said_of_alignment_was_measured():
+    cells = [
+        json.loads(path.read_text(encoding="utf-8"))
+        for path in (ROOT / "benchmarks" / "results" / "predict").glob("*.json")
+    ]
+    scored = [cell for cell in cells if "alignment" in cell.get("scores", {})]
+    assert (len(scored), len({cell["source"] for cell in scored})) == (5, 4)
+    found = []
+    for cell in scored:
+        aligned = cell["scores"]["alignment"]
+        gains = [np.mean(cell["accuracy"][spec]) for spec in aligned]
+        found.append(spearmanr(list(aligned.values()), gains)[0])
+    said = f"mean rank correlation with the real gains was {np.mean(found):.2f}"
+    errata = next(d.words for d in ERRATA if d.experiment == "alignment" and "correl" in d.words)
+    for text in (
+        (ROOT / "README.md").read_text(encoding="utf-8"),
+        (ROOT / "docs" / "theory.md").read_text(encoding="utf-8"),
+        errata.replace("correlation of alignment with", "correlation with"),
+    ):
+        words = " ".join(text.split())
+        assert said in words
+        assert "in five comparisons on four sources of images" in words

@@ -78,7 +78,7 @@ def rank(
         typer.Option(
             "--trends/--no-trends",
             help="Also try the best three with more and fewer epochs and with fewer examples; "
-            "default on a GPU where a report is written.",
+            "default on a GPU where a report is written, without --budget and --effort.",
         ),
     ] = None,
     sweep: Annotated[

@@ -28,6 +28,18 @@ def test_the_committed_page_is_what_the_results_give(pages):
     assert (ROOT / "docs" / "checks.md").read_text(encoding="utf-8") == pages.checks.page()
 
 
+def test_the_page_of_policies_is_what_the_results_give(pages):
+    """Run ``python benchmarks/policy.py page`` after a change of results or words."""
+    import policy
+
+    text = (ROOT / "docs" / "policy.md").read_text(encoding="utf-8")
+    assert text == policy.page()
+    assert "by 0.0 points" not in text
+    kills = json.loads((ROOT / "benchmarks" / "results" / "policy_kills.json").read_text())["kills"]
+    began = sum(kill["rounds_kept"] == 0 for kill in kills)
+    assert f"Only {len(kills) - began} of the {len(kills)} had finished a round before" in text
+
+
 NAMES = {
     "full": "all eight views",
     "none": "the images as they are",

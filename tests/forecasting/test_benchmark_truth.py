@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -11,9 +12,12 @@ import pytest
 import torch
 from scipy.stats import spearmanr
 
+from augury.forecasting import series
+from augury.forecasting.forecast import PLANNED
 from augury_paper.errata import ERRATA
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+import predict_series
 from _truth import halves, part_at_random, regret, reliability, self_forecast
 
 ROOT = Path(__file__).parents[2]
@@ -130,3 +134,33 @@ def test_what_is_said_of_alignment_was_measured():
         words = " ".join(text.split())
         assert said in words
         assert "in five comparisons on four sources of images" in words
+
+
+@pytest.mark.parametrize("trial", ["fcn", "small"])
+def test_what_is_said_of_series_was_measured(monkeypatch, trial):
+    """Constants move no order, so that the fit of them is left out; the page has the verdicts."""
+    monkeypatch.setattr(predict_series, "fit", lambda cells: PLANNED)
+    key = "trial" if trial == "fcn" else "small"
+    rows = predict_series.judged(predict_series.RESULTS, key)
+    good = [found for _, found in predict_series.ordered(rows)]
+    others = [found["spearman"] for _, found in rows if found not in good]
+    rho = [found["spearman"] for found in good]
+    number = {6: "six", 7: "seven", 11: "eleven"}
+    said = series.TRUST[trial]
+    assert f"real training on {number[len(rows)]} sets of series" in said
+    assert f"On the {number[len(good)]} sets whose order repeats" in said
+    assert f"{min(rho):.2f} to {max(rho):.2f} (mean {np.mean(rho):.2f})" in said
+    ends = f"{min(others):.2f} to {max(others):.2f}" if len(others) > 1 else f"{others[0]:.2f}"
+    assert f"the correlation was {ends}." in said
+    short = np.mean([found["regret@3"] for found in good])
+    assert any(f"fell {short:.{digits}f} points short" in said for digits in (1, 2))
+    if trial == "fcn":
+        page = (ROOT / "docs" / "prediction_series.md").read_text(encoding="utf-8")
+        sure, maybe = re.findall(r"[Oo]f (\d+)\s(?:verdicts that|that also)", page)
+        assert f"All {sure} verdicts were right" in said
+        assert f"of {maybe} that also count" in said
+        readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+        assert (
+            f"a mean correlation of {np.mean(rho):.2f} on the {number[len(good)]} whose" in readme
+        )
+        assert f"series, and {ends} on the others" in readme

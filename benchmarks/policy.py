@@ -282,9 +282,9 @@ def longer_table(results: list[Found], stage: str) -> list[str]:
         )
     chosen, *means = np.mean(values, axis=0)
     shown = " | ".join(f"{v:+.1f}" for v in (chosen, *means))
-    each = zip(RIVALS.values(), means, strict=True)
-    behind = [f"{name} by {mean - chosen:.1f} points" for name, mean in each if mean > chosen]
-    words = f"behind {listed(behind)}" if behind else "ahead of each of them"
+    each = {name: mean - chosen for name, mean in zip(RIVALS.values(), means, strict=True)}
+    behind = [f"{name} by {lost:.1f} points" for name, lost in each.items() if round(lost, 1) > 0]
+    words = f"behind {listed(behind)}" if behind else "behind none of them"
     return [
         *lines,
         f"| **mean** | | | | | {shown} |",
@@ -383,6 +383,7 @@ def page() -> str:
     return words.format(
         **filled, clear=clear, agree=agree, ahead=_wrapped(ahead(results)), same=kills["same"],
         kills=len(kills["kills"]), row=kills["in_a_row"]["kills"],
+        kept=sum(kill["rounds_kept"] > 0 for kill in kills["kills"]),
     )  # fmt: skip
 
 

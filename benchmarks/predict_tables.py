@@ -1,12 +1,14 @@
 """Does augmentation help on tables, and is that foreseen? Boosted trees and a small network.
 
     python benchmarks/predict_tables.py run [TABLES.npz] [--names A,B] [--splits 5] [--out DIR]
+    python benchmarks/predict_tables.py linear [TABLES.npz] [--names A,B] [--results DIR]
     python benchmarks/predict_tables.py page [--results DIR] [--out docs/prediction_tables.md]
     python benchmarks/predict_tables.py --quick
 
 Each table is split into halves several times. On the training half alone candidates are forecast;
-then models are trained on all of it with each candidate and tested on the other half. TABLES.npz
-holds more tables than scikit-learn's, as `pack` writes them.
+then models are trained on all of it with each candidate and tested on the other half. `linear` adds
+what a linear model reaches to results that lack it. TABLES.npz holds more tables than
+scikit-learn's, as `pack` writes them.
 """
 
 from __future__ import annotations
@@ -33,9 +35,10 @@ from augury._base.devices import resolve_device
 from augury._base.files import write
 from augury.augmentations import default_augmentations, identity
 from augury.data import Dataset, Preparation, as_dataset
-from augury.forecasting.forecast import Calibration
+from augury.forecasting.forecast import UNEQUAL, Calibration
+from augury.forecasting.linear import linear_score
 from augury.forecasting.scores.base import Setting
-from augury.forecasting.scores.boosting import BoostingScore, fit_trees, trees_take
+from augury.forecasting.scores.boosting import BEATEN, BoostingScore, fit_trees, trees_take
 from augury.forecasting.tables import table_of
 from augury.forecasting.training import train_together
 from augury.forecasting.trial import stratified_order
@@ -122,10 +125,24 @@ def one_split(path: Path | None, name: str, split: int, seeds: int, effort: int)
         "shift": {s: m for s, (m, _) in zip(specs, moved, strict=True)},
         "error": {s: e for s, (_, e) in zip(specs, moved, strict=True)},
         "clear": {s: forecast.judge(k).clear for k, s in enumerate(specs)},
+        "linear": linear_score(train, split, balanced=forecast.balanced),
     }  # fmt: skip
     return {
         "source": name, "real": train.classes is None, "accuracy": accuracy, "trial": trial
     }  # fmt: skip
+
+
+def add_linear(path: Path | None, name: str, folder: Path) -> None:
+    """Add what a linear model reaches on the training halves to the result of a table."""
+    table = json.loads((folder / f"{name}.json").read_text())
+    for number, split in enumerate(table["splits"]):
+        train, test = halves(unpack(path, name), number)
+        plain = score_trees(train, test, None, number)
+        assert np.isclose(plain, split["accuracy"]["identity"][0]), "this is another table"
+        counts = torch.ones(1) if train.classes is None else train.y.unique(return_counts=True)[1]
+        balanced = bool(counts.max() >= UNEQUAL * counts.min())
+        split["trial"]["linear"] = linear_score(train, number, balanced=balanced)
+    write(folder / f"{name}.json", json.dumps(table, indent=1) + "\n")
 
 
 def networks(data: Dataset, splits: int, device: torch.device) -> dict[str, list[float]]:
@@ -186,11 +203,18 @@ def gains(table: dict[str, Any]) -> dict[str, np.ndarray]:
     return {spec: np.array([real[spec] for real in each]) for spec in each[0]}
 
 
+def beaten(split: Cell) -> bool:
+    """Return whether a linear model was better on the training half, so that nothing is said."""
+    return bool(split["trial"]["linear"] > split["trial"]["tried"] + BEATEN)
+
+
 def say(split: Cell, calibration: Calibration) -> dict[str, str]:
     """Return the verdict on each candidate, as a ranking gives it."""
     trial = split["trial"]
     if not split["real"] and trial["tried"] <= trial["chance"] + 0.015:
         return dict.fromkeys(trial["shift"], UNDECIDED)  # nothing was learnt
+    if beaten(split):
+        return dict.fromkeys(trial["shift"], UNDECIDED)
     gain, spread, _ = arrays(split, calibration)
     probability = stdtr(calibration.freedom, gain / spread)
     said = {}
@@ -219,8 +243,8 @@ def _mean(values: np.ndarray) -> str:
 def page(folder: Path) -> str:
     """Return the page of the docs."""
     tables = read(folder)
-    lines = ["| table | rows | columns | plain | best | worst | ρ | said | hurt |",
-             "| --- |" + " --- |" * 8]  # fmt: skip
+    lines = ["| table | rows | columns | plain | best | worst | ρ | linear | said | hurt |",
+             "| --- |" + " --- |" * 9]  # fmt: skip
     nets = ["| table | plain | best | worst |", "| --- | --- | --- | --- |"]
     said = dict.fromkeys(("helps", "probably helps", "hurts", "probably hurts"), 0)
     wrong = dict(said)
@@ -245,7 +269,8 @@ def page(folder: Path) -> str:
         plain = np.mean([split["accuracy"]["identity"] for split in table["splits"]])
         lines.append(
             f"| {table['name']} | {table['rows']:,} | {table['columns']} | {plain:.1f} | `{best}` "
-            f"{_mean(real[best])} | `{worst}` {_mean(real[worst])} | {rho:.2f} | {here} | {hurt} |"
+            f"{_mean(real[best])} | `{worst}` {_mean(real[worst])} | {rho:.2f} | "
+            f"{sum(map(beaten, table['splits']))} | {here} | {hurt} |"
         )
         if "networks" in table:
             own = {s: np.array(v) for s, v in table["networks"].items() if s != "plain"}
@@ -267,7 +292,7 @@ def page(folder: Path) -> str:
 
 
 def main() -> None:
-    parser = make_parser(__doc__, ("run", "page"), RESULTS)
+    parser = make_parser(__doc__, ("run", "linear", "page"), RESULTS)
     parser.add_argument("data", nargs="?", type=Path)
     parser.add_argument("--names", help="tables to run, with commas between them")
     parser.add_argument("--splits", type=int, default=5)
@@ -280,6 +305,9 @@ def main() -> None:
     elif options.command == "run":
         options.out = options.out or str(RESULTS)
         run(options)
+    elif options.command == "linear":
+        for name in options.names.split(",") if options.names else OWN[:4]:
+            add_linear(options.data, name, options.results)
     else:
         write(options.out or "docs/prediction_tables.md", page(options.results))
 

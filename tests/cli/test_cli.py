@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import struct
 import subprocess
@@ -325,3 +326,8 @@ def test_trends_are_for_a_report(run, monkeypatch, options, wanted):
     monkeypatch.setattr(import_module("augury.forecasting.rank"), "rank", stop)
     refused(run("rank", "digits", *options), "enough")
     assert asked == [wanted]
+
+
+def test_the_help_says_that_a_given_amount_of_work_has_no_trends(run):
+    out = re.sub(r"[^\w-]+", " ", run("rank", "--help")[1])
+    assert "where a report is written without --budget and --effort" in out

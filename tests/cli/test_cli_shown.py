@@ -44,7 +44,7 @@ def test_what_to_try_first_is_said(capsys):
 
 def test_at_the_ceiling_nothing_is_left_to_gain(capsys):
     rows = (make_row("flips", -0.001, 0.01), make_row("noise(0.1)", -0.002, 0.01))
-    out = shown(capsys, rows=rows, score="trial", baseline=Baseline(100.0, 99.9, 100.0))
+    out = shown(capsys, rows=rows, score="trial", baseline=Baseline(99.8, 99.8, 99.8, True))
     assert "Nothing is left to gain" in out
     assert "-0.00" not in out
 

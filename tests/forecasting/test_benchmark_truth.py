@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from scipy.stats import spearmanr
+
+from augury.forecasting import series
+from augury.forecasting.forecast import PLANNED, QUICK, SMALL
+from augury.forecasting.scores import trial as score
+from augury_paper.errata import ERRATA
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import predict
+import predict_series
 from _truth import halves, part_at_random, regret, reliability, self_forecast
 
-from augury.forecasting.forecast import PLANNED, QUICK, SMALL
-from augury.forecasting.scores import trial as score
+ROOT = Path(__file__).parents[2]
 
 
 def make_cell(real, run, example, seed=0, seeds=12, parts=4):
@@ -118,3 +126,70 @@ def test_what_a_ranking_says_of_its_trust_was_measured(trial):
     verdicts, wrong = (sum(row[k] for row in rows) for k in ("said", "wrong"))
     assert f"{min(rho):.2f} to {max(rho):.2f} (mean {np.mean(rho):.2f})" in said
     assert f"{100 * (1 - wrong / verdicts):.0f} % of {verdicts:.0f} verdicts were right" in said
+
+
+def test_the_page_on_images_shows_or_names_every_cell():
+    """Run ``python benchmarks/predict.py page`` after a change of results."""
+    page = (ROOT / "docs" / "prediction.md").read_text(encoding="utf-8")
+    cells = list((ROOT / "benchmarks" / "results" / "predict").glob("*.json"))
+    assert cells
+    for path in cells:
+        cell = json.loads(path.read_text(encoding="utf-8"))
+        source, size, epochs = cell["source"], f"{cell['examples']:,}", cell["epochs"]
+        row = f"| {source} | {size} | {epochs} | {cell['network']} |"
+        named = f"{source} with {size} images, {epochs} epochs and the network {cell['network']}"
+        assert (row in page) is ("trial" in cell), path.name
+        assert (named in page) is ("trial" not in cell), path.name
+
+
+def test_what_is_said_of_alignment_was_measured():
+    cells = [
+        json.loads(path.read_text(encoding="utf-8"))
+        for path in (ROOT / "benchmarks" / "results" / "predict").glob("*.json")
+    ]
+    scored = [cell for cell in cells if "alignment" in cell.get("scores", {})]
+    assert (len(scored), len({cell["source"] for cell in scored})) == (5, 4)
+    found = []
+    for cell in scored:
+        aligned = cell["scores"]["alignment"]
+        gains = [np.mean(cell["accuracy"][spec]) for spec in aligned]
+        found.append(spearmanr(list(aligned.values()), gains)[0])
+    said = f"mean rank correlation with the real gains was {np.mean(found):.2f}"
+    errata = next(d.words for d in ERRATA if d.experiment == "alignment" and "correl" in d.words)
+    for text in (
+        (ROOT / "README.md").read_text(encoding="utf-8"),
+        (ROOT / "docs" / "theory.md").read_text(encoding="utf-8"),
+        errata.replace("correlation of alignment with", "correlation with"),
+    ):
+        words = " ".join(text.split())
+        assert said in words
+        assert "in five comparisons on four sources of images" in words
+
+
+@pytest.mark.parametrize("trial", ["fcn", "small"])
+def test_what_is_said_of_series_was_measured(monkeypatch, trial):
+    """Constants move no order, so that the fit of them is left out; the page has the verdicts."""
+    monkeypatch.setattr(predict_series, "fit", lambda cells: PLANNED)
+    key = "trial" if trial == "fcn" else "small"
+    rows = predict_series.judged(predict_series.RESULTS, key)
+    good = [found for _, found in predict_series.ordered(rows)]
+    others = [found["spearman"] for _, found in rows if found not in good]
+    rho = [found["spearman"] for found in good]
+    number = {6: "six", 7: "seven", 11: "eleven"}
+    said = series.TRUST[trial]
+    assert f"real training on {number[len(rows)]} sets of series" in said
+    assert f"On the {number[len(good)]} sets whose real order is reproducible" in said
+    assert f"{min(rho):.2f} to {max(rho):.2f} (mean {np.mean(rho):.2f})" in said
+    ends = f"{min(others):.2f} to {max(others):.2f}" if len(others) > 1 else f"{others[0]:.2f}"
+    assert f"the correlation was {ends}." in said
+    short = np.mean([found["regret@3"] for found in good])
+    assert any(f"fell {short:.{digits}f} points short" in said for digits in (1, 2))
+    if trial == "fcn":
+        page = (ROOT / "docs" / "prediction_series.md").read_text(encoding="utf-8")
+        (sure,) = re.findall(r"Of (\d+) \*helps\* and \*hurts\* verdicts", page)
+        (maybe,) = re.findall(r"\d % of (\d+) were\.", page)
+        assert f"All {sure} verdicts without “probably” were right" in said
+        assert f"of {maybe} if those with “probably” are counted" in said
+        readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+        assert f"mean correlation was {np.mean(rho):.2f} on the {number[len(good)]} whose" in readme
+        assert f"series, and {ends} on the others" in readme

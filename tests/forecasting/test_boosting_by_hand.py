@@ -194,6 +194,21 @@ def test_nothing_learnt_gives_no_verdict(monkeypatch):
     assert "learnt nothing" in found.warnings[0]
 
 
+@pytest.mark.parametrize(("more", "decides"), [(0.021, False), (0.019, True)])
+def test_a_linear_model_that_is_better_leaves_no_verdict(monkeypatch, more, decides):
+    tried = score(table(), monkeypatch, effort=0)[4](1).baseline.tried
+    monkeypatch.setattr(module, "linear_score", lambda *_, **__: tried + more)
+    made, found, *_ = score(table(), monkeypatch, effort=0)
+    assert found.decides is decides
+    assert ["linear model is better" in said for said in found.warnings] == [True] * (not decides)
+    assert made.trust() == module._TRUST
+
+
+@pytest.mark.parametrize("right", [1.0, 0.9])
+def test_whether_an_error_was_made_is_passed_on(monkeypatch, right):
+    assert score(table(), monkeypatch, right=right)[1].faultless is (right == 1)
+
+
 def test_what_the_plan_says(monkeypatch):
     made = BoostingScore(Setting(table(), None, 8, 5, CPU))
     planned = {"epochs": 3, "network": "cnn", "assumed": ["epochs"], "examples": 80}

@@ -6,6 +6,7 @@ import inspect
 import math
 import re
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,6 +33,18 @@ def test_levels_do_more_and_more():
     assert [level.planned for level in LEVELS] == sorted(level.planned for level in LEVELS)
     assert all(level.replicas in (2, 3) for level in LEVELS)
     assert 0 < effort.DECIDES < effort.MEASURED < effort.CPU < effort.GPU < len(LEVELS)
+
+
+def test_the_page_names_the_levels_that_are_the_default():
+    page = Path(__file__).parents[2] / "docs" / "ranking.md"
+    text = " ".join(page.read_text(encoding="utf-8").split())
+    assert (
+        f"The default on a CPU is {effort.CPU}, on a GPU {effort.GPU}, or {effort.GPU_MANY} for "
+        f"plans of {effort._MANY:,} images or more; with a network of your own it is "
+        f"{effort.OWN_CPU} and {effort.OWN}."
+    ) in text
+    first = next(k for k, level in enumerate(LEVELS) if level.planned)
+    assert f"From `--effort {first}` on, the trial trains `cnn` or `resnet` itself" in text
 
 
 def test_a_trial_of_enough_data():

@@ -65,6 +65,14 @@ def test_candidates_without_an_error_are_ordered_by_their_losses():
     assert found.baseline.tried < 1 - 0.1 / 30  # 28 right of 28 do not show that all will be
 
 
+def test_one_error_in_any_fold_is_an_error():
+    right, wrong = fold([7, 6], [0.1, 0.1]), fold([6, 7], [0.1, 0.1], 7)
+    assert make(right, fold([7, 6], [0.1, 0.1], 7)).baseline.faultless
+    assert not make(right, wrong).baseline.faultless
+    real = Forecast([right], torch.arange(60) / 7, None, trained=21, planned=21)
+    assert not real.baseline.faultless  # a real target is never right
+
+
 def test_what_no_error_shows_is_not_sure():
     found = make(*(fold([7, 7, 2], [0.01, 0.03, 2.0], 7 * k) for k in range(4)))
     assert found.shift(0)[1] == pytest.approx(math.pi / math.sqrt(6))

@@ -81,6 +81,11 @@ def test_the_result_is_the_forecast(monkeypatch):
     )
 
 
+@pytest.mark.parametrize("right", [1.0, 0.99])
+def test_whether_an_error_was_made_is_passed_on(monkeypatch, right):
+    assert judge(monkeypatch, images(), right=right)[0].faultless is (right == 1)
+
+
 def test_the_planned_examples_are_those_of_the_plan(monkeypatch):
     data = images()
     plan = TrainingPlan(examples=256)
@@ -217,6 +222,28 @@ def test_series_have_a_calibration_and_words_of_their_own(monkeypatch):
     assert several(monkeypatch, data, [0.7], effort=7)[2].trust() == series.TRUST["small"]
     assert several(monkeypatch, data, [0.7], effort=9)[2].trust() == series.TRUST["fcn"]
     assert found.warnings == ()
+
+
+@pytest.mark.parametrize("kind", ["series", "image"])
+def test_folds_of_series_are_averaged_before_log_odds_are_taken(monkeypatch, kind):
+    """In one fold nearly all is right, in the other little: log-odds of each would differ."""
+    x = np.random.default_rng(0).integers(0, 255, (600, 1, 30) if kind == "series" else (600, 8, 8))
+    data = as_dataset(x.astype(np.uint8), np.arange(600) % 10, kind=kind)
+    folds = [fold(0.94, (0.93, 0.95)), fold(0.3, (0.28, 0.32))]
+    monkeypatch.setattr(module, "run_folds", lambda *_, **__: folds)
+    score = TrialScore(Setting(data, None, 8, 3, CPU, effort=4))
+    found = score.judge_all([flips()])
+    calibration = series.CALIBRATIONS["small"] if kind == "series" else SMALL
+    pooled, apart = (
+        Forecast(
+            folds, data.y, 10, trained=score.trial.examples, planned=600, calibration=calibration,
+            pooled=pooled,
+        )
+        for pooled in (True, False)
+    )  # fmt: skip
+    assert found.candidates == [(pooled if kind == "series" else apart).judge(0)]
+    assert abs(pooled.judge(0).gain - apart.judge(0).gain) > 0.3
+    assert pooled.judge(0).high != pytest.approx(apart.judge(0).high, abs=0.5)
 
 
 def test_what_is_said_of_trust(monkeypatch):

@@ -174,7 +174,7 @@ def test_what_does_harm_is_named_and_never_recommended(monkeypatch):
     one = choice(1, 0.3, "pool2", 1, 1, 16)
     assert one.harmful  # by the benchmarks, however small the error
     assert choice(1, 1.1, "input", 1, 4, 16).harmful
-    assert not choice(1, 1.1, "input", 2, 1, 16).harmful  # the second order gained there
+    assert not choice(1, 1.1, "input", 2, 1, 16).harmful  # no rule was found
     assert not choice(1, 1.4, random=True, groups=1, n_views=1).harmful
     model, (x, y) = trained(), sample()
     module = importlib.import_module("augury.networks.planning.planner")

@@ -28,6 +28,61 @@ def test_the_committed_page_is_what_the_results_give(pages):
     assert (ROOT / "docs" / "checks.md").read_text(encoding="utf-8") == pages.checks.page()
 
 
+def test_the_page_of_policies_is_what_the_results_give(pages):
+    """Run ``python benchmarks/policy.py page`` after a change of results or words."""
+    import policy
+
+    text = (ROOT / "docs" / "policy.md").read_text(encoding="utf-8")
+    assert text == policy.page()
+    assert "by 0.0 points" not in text
+    kills = json.loads((ROOT / "benchmarks" / "results" / "policy_kills.json").read_text())["kills"]
+    began = sum(kill["rounds_kept"] == 0 for kill in kills)
+    said = f"Only {len(kills) - began} of the {len(kills)} had finished a round before"
+    assert said in " ".join(text.split())
+
+
+NAMES = {
+    "full": "all eight views",
+    "none": "the original images",
+    "1 random view": "one random view per step",
+    "4 views": "four views of the rule",
+    "2 views": "two views of the rule",
+    "layer 0, 4 groups": "averages at the input of 4 groups",
+    "layer 0, order 1": "one average at the input",
+    "layer 0, order 2": "averages at the input, second order",
+    "layer 1, order 2": "averages after the first layer, second order",
+    "layer 2, order 2": "averages after the second layer, second order",
+    "layer 3, order 2": "averages after the third layer, second order",
+    "layer 4, order 2": "averages after the fourth layer, second order",
+}
+
+
+def test_the_page_on_networks_shows_every_second_order(pages):
+    """Its table is written by hand: each row has the numbers of the page that is made."""
+
+    def share(percent):
+        return " ± ".join(f"{float(part) / 100:.2f}".replace("-", "−") for part in percent)
+
+    _, _, fewer = pages.page().partition("## Averaging at a layer, with fewer images")
+    found = {name: [] for name in NAMES}
+    for line in fewer.partition("\n## ")[0].splitlines():
+        name, *cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if name in NAMES and "not measured" not in line:
+            kept = cells[1].replace("−", "-").removesuffix(" %").split(" ± ")
+            whole = len(kept) == 1
+            found[name] += [cells[0], str(int(kept[0]) // 100) if whole else share(kept)]
+            found[name].append("1" if name == "full" else cells[3])
+    text = (ROOT / "docs" / "networks.md").read_text(encoding="utf-8")
+    for name, words in NAMES.items():
+        row, *_ = [line for line in text.splitlines() if line.startswith(f"| {words} |")]
+        shown = [cell.strip() for cell in row.strip("|").split("|")][1:]
+        assert [cell for cell in shown if cell not in ("", "not measured")] == found[name]
+    four, full, none = (found[name] for name in ("4 views", "full", "none"))
+    said = f"reached {four[0][:5]} % on MNIST ({none[0][:5]} % without"
+    assert said in " ".join(text.split())
+    assert f"reached {full[0][:5]} % and {full[3][:5]} %" in " ".join(text.split())
+
+
 def test_the_page_of_checks_shows_every_result_that_there_is(pages, tmp_path):
     shares = [{"case": "shuffled labels", "score": score, "runs": 50, "candidates": 250,
                "sure": 0.02, "probably": 0.1} for score in ("trial", "ridge")]  # fmt: skip

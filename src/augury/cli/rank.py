@@ -78,7 +78,7 @@ def rank(
         typer.Option(
             "--trends/--no-trends",
             help="Also try the best three with more and fewer epochs and with fewer examples; on "
-            "by default on a GPU if a report is written.",
+            "by default on a GPU if a report is written without --budget and --effort.",
         ),
     ] = None,
     sweep: Annotated[

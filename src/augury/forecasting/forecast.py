@@ -105,6 +105,8 @@ class BaselineForecast:
     """Whether all classes get the same weight, because they are very imbalanced."""
     luck: float = 0.0
     """Standard deviation of the accuracy that guessing has on so many examples."""
+    faultless: bool = False
+    """Whether every held-out example was classified correctly in every fold."""
 
     @property
     def learnt(self) -> bool:
@@ -291,7 +293,9 @@ class Forecast:
         chance = self._curve[1]
         spread_of_luck = math.sqrt(max(0.0, chance * (1 - chance)) / max(1, self.held))
         luck = spread_of_luck if self.classes else 0.0
-        return BaselineForecast(tried, expected, error, chance, self.balanced, luck)
+        one = bool(self.classes) and not self.tagged
+        faultless = one and all(bool((fold.right[:, 0] == 1).all()) for fold in self.folds)
+        return BaselineForecast(tried, expected, error, chance, self.balanced, luck, faultless)
 
     def _run_noise(self) -> tuple[float, float]:
         """Return the standard error of δ that training runs leave, and its degrees of freedom.

@@ -241,7 +241,7 @@ def rank(
     rows.sort(key=lambda row: -row.gain)
     return Ranking(
         rows=tuple(rows),
-        baseline=Baseline(base.score, base.low, base.high),
+        baseline=Baseline(base.score, base.low, base.high, judged.faultless),
         dataset=describe(data, seen=scorer.effort().get("examples"))
         | ({} if stream is None else _counts(stream)),
         score=score,

@@ -31,7 +31,7 @@ TRUST = {
         "fitted to the other sets. On the seven sets whose real order is reproducible with other "
         "seeds and test series, the rank correlation was 0.75 to 0.96 (mean 0.85), and the best of "
         "the top three candidates fell 0.03 points short of the best candidate on average; on the "
-        "other four sets, the correlation was 0.05 to 0.49. All 91 verdicts without “probably” "
+        "other four sets, the correlation was 0.05 to 0.48. All 91 verdicts without “probably” "
         "were right, and 164 of 173 if those with “probably” are counted."
     ),
     "small": (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury._base.text import listed
-from augury.report.verdict import amount, at_ceiling, first_to_try
+from augury.report.verdict import amount, at_ceiling, first_to_try, may_help
 from augury.report.words import Unit, count
 
 if TYPE_CHECKING:
@@ -135,9 +135,20 @@ def _hurt(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
 
 
 def _nothing(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
-    if len(ranking.rows) < 2 or ranking.best() is not None or at_ceiling(ranking):
+    known = ranking.best() is not None or at_ceiling(ranking)
+    if len(ranking.rows) < 2 or known or ranking.warnings:
         return
     chosen = first_to_try(ranking)
+    if chosen is None and (unknown := may_help(ranking)):
+        yield Finding(
+            "A002",
+            "notice",
+            "It is unclear whether any candidate helps",
+            tuple(f"{row.augmentation}: {amount(row, unit)}" for row in unknown[:3]),
+            "This is evidence neither for these candidates nor against them. To find out, train "
+            "with one and without it on the same examples.",
+        )
+        return
     if chosen is None:
         yield Finding(
             "A002",

@@ -204,7 +204,12 @@ def not_pasted(ranking: Ranking) -> list[str]:
     """Return what cannot be copied, and why."""
     missing = []
     if verdict.first_to_try(ranking) is None:
-        missing.append("No candidate is expected to help, so there is nothing to copy.")
+        why = "No candidate is expected to help"
+        if ranking.warnings:
+            why = "No verdicts are given"
+        elif verdict.may_help(ranking):
+            why = "This ranking cannot tell whether any candidate helps"
+        missing.append(f"{why}, so there is nothing to copy.")
     if not ranking.command:
         missing.append(
             "The ranking was computed in Python: repeat it with augury.rank on the same data and "

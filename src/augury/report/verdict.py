@@ -18,7 +18,6 @@ _PLURAL = {
     "hurts": "hurt",
 }
 _SINGULAR = {**{word: word for word in VERDICTS}, "can't tell": _PLURAL["can't tell"]}
-_CEILING = 99.95  # an accuracy in per cent that is printed as 100.0
 
 
 def tally(ranking: Ranking) -> dict[str, int]:
@@ -29,21 +28,27 @@ def tally(ranking: Ranking) -> dict[str, int]:
 
 def at_ceiling(ranking: Ranking) -> bool:
     """Whether every held-out example is right without augmentation."""
-    return (
-        ranking.in_points
-        and ranking.dataset.get("classes") is not None
-        and ranking.baseline.score >= _CEILING
-    )
+    return ranking.baseline.faultless
 
 
 def first_to_try(ranking: Ranking) -> Row | None:
-    """Return the candidate to try first: the surest to help, else the highest gain above zero."""
+    """Return the candidate to try first: the surest to help, else the highest gain above zero.
+
+    With warnings there is none, since no verdicts are given.
+    """
+    if ranking.warnings:
+        return None
     best = ranking.best()
     if best is not None or not ranking.rows:
         return best
     likely = next((row for row in ranking.rows if row.verdict == "probably helps"), None)
     first = ranking.rows[0]
     return likely or (first if first.gain > 0 and first.verdict == "can't tell" else None)
+
+
+def may_help(ranking: Ranking) -> list[Row]:
+    """Return the candidates that nothing is known of, but that may gain, highest first."""
+    return [row for row in ranking.rows if row.verdict == "can't tell" and row.high > 0]
 
 
 def sentences(ranking: Ranking) -> list[str]:
@@ -60,11 +65,24 @@ def sentences(ranking: Ranking) -> list[str]:
         ]
     if len(ranking.rows) == 1:
         return [_single(ranking.rows[0], unit, name), "It was the only candidate."]
+    if ranking.warnings:
+        first = ranking.rows[0]
+        return [
+            f"No verdicts are given on {name}.",
+            f"{first.augmentation} has the highest estimate: {amount(first, unit)}.",
+        ]
     return [*_lead(ranking, unit, name), _counts(ranking)]
 
 
 def _lead(ranking: Ranking, unit: Unit, name: str) -> list[str]:
     chosen, first = first_to_try(ranking), ranking.rows[0]
+    if chosen is None and (unknown := may_help(ranking)):
+        highest = unknown[0]
+        return [
+            f"This ranking cannot tell whether any candidate helps on {name}.",
+            f"Of those that may help, {highest.augmentation} has the highest estimate: "
+            f"{amount(highest, unit)}.",
+        ]
     if chosen is None:
         lead = [f"No candidate is expected to help on {name}."]
         if first.verdict in ("can't tell", "probably hurts"):

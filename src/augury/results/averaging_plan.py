@@ -47,8 +47,10 @@ class AveragingChoice:
 
         Either the error is at least 1, or all views are averaged into one at the first order:
         in the benchmarks that lost accuracy at every layer, on MNIST and on CIFAR-10, even where
-        the error was small, since the network never sees features that are not averages. The
-        second order gained accuracy there whatever its error, and random views are unbiased.
+        the error was small, since the network never sees features that are not averages. Random
+        views are unbiased. The second order is never marked, since no rule was found for it: with
+        10,000 images it gained accuracy on average at every layer, but with all images at the
+        paper's settings, averaged at the input, it lost some on both sets.
         """
         if self.n_views == 0 or self.order == 2 or (self.random and self.layer is None):
             return False

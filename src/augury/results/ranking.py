@@ -47,6 +47,8 @@ class Baseline:
     score: float
     low: float
     high: float
+    faultless: bool = False
+    """Whether every held-out example was classified correctly in every fold of the trial."""
 
 
 @dataclass(frozen=True)

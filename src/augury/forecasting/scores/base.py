@@ -100,6 +100,8 @@ class Judged:
         Whether they may say more than "probably".
     trends
         How the leaders' gains change with the plan.
+    faultless
+        Whether every held-out example was classified correctly without augmentation.
     """
 
     baseline: Judgement
@@ -109,6 +111,7 @@ class Judged:
     decides: bool = True
     sure: bool = True
     trends: tuple[Trend, ...] = ()
+    faultless: bool = False
 
 
 class Score(ABC):

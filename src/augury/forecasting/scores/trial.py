@@ -120,6 +120,7 @@ class TrialScore(Score):
         return Judged(
             own, judgements, POINTS, tuple(warnings), decides=not warnings,
             sure=level >= MEASURED and not forecast.few, trends=trends,
+            faultless=base.faultless,
         )  # fmt: skip
 
     def describe(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import threading
@@ -89,8 +90,11 @@ def test_a_job_is_forgotten_by_the_scheduler_before_it_is_journalled(tmp_path, c
     """Or it would be done again if its worker were lost at that moment."""
     journal = Asking.open(tmp_path / "journal", {"data": 1})
     journal.scheduler = client.cluster.scheduler
-    while journal.scheduler.tasks:  # of other tests
+    gc.collect()
+    ends = time.monotonic() + 20
+    while journal.scheduler.tasks and time.monotonic() < ends:  # of other tests
         time.sleep(0.05)
+    assert not journal.scheduler.tasks
     with open_workers(client) as workers:
         for k in range(5):
             list(workers.map(jobs.scale, torch.ones(1), {f"job {k}": k}, journal=journal))
@@ -108,6 +112,20 @@ def test_a_scheduler_that_is_gone_is_said(client, monkeypatch):
 def test_a_refusal_on_a_worker_is_the_users_line(client):
     with open_workers(client) as workers, pytest.raises(AuguryError, match=r"^job 3 is refused$"):
         list(workers.map(jobs.refuse, None, {"job": 3}))
+
+
+def test_a_job_that_failed_is_forgotten_without_the_garbage_collector(client):
+    tasks = client.cluster.scheduler.tasks
+    gc.disable()
+    try:
+        with open_workers(client) as workers, contextlib.suppress(AuguryError):
+            list(workers.map(jobs.refuse, None, {"job": 3}))
+        ends = time.monotonic() + 20
+        while any("job" in str(key) for key in list(tasks)) and time.monotonic() < ends:
+            time.sleep(0.05)
+        assert not any("job" in str(key) for key in list(tasks))
+    finally:
+        gc.enable()
 
 
 def test_jobs_that_end_together_with_one_that_fails_are_journalled(tmp_path, monkeypatch):

@@ -134,7 +134,10 @@ class Workers:
                         ready[done] = fresh.pop(done)
                         tick(done)
                     if failure is not None:
-                        raise failure
+                        try:
+                            raise failure
+                        finally:  # or frame and error hold each other, and with them the future
+                            failure = None
                 yield ready.pop(name)
         finally:
             for future in running:

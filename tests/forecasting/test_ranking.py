@@ -76,7 +76,7 @@ def test_json_round_trip_and_schema(ranking):
     assert set(data) >= {
         "dataset", "score", "features", "seed", "n_views", "seconds", "baseline", "rows"
     }  # fmt: skip
-    assert set(data["baseline"]) == {"score", "low", "high"}
+    assert set(data["baseline"]) == {"score", "low", "high", "faultless"}
     wanted = {"augmentation", "score", "gain", "low", "high", "verdict", "per_class"}
     assert set(data["rows"][0]) >= wanted
     assert data["dataset"]["notes"][-1].startswith("600 of 1,797 examples were used")

@@ -63,7 +63,7 @@ FORECASTING = {  # the tests of each module of forecasting, quick ones first
     "tables": ["tables_by_hand", "boosting"],
     "trends": ["trends_by_hand"],
     "effort": ["effort", "own_network"],
-    "forecast": ["forecast_by_hand", "forecast", "multi_label"],
+    "forecast": ["forecast_by_hand", "forecast", "multi_label", "few_held_out", "benchmark_truth"],
     "trial": ["trial_by_hand", "splits"],
     "rank": ["rank_by_hand", "rank_choices"],
     "gallery": ["rank_by_hand", "rank_choices"],

@@ -330,4 +330,4 @@ def test_trends_are_for_a_report(run, monkeypatch, options, wanted):
 
 def test_the_help_says_that_a_given_amount_of_work_has_no_trends(run):
     out = re.sub(r"[^\w-]+", " ", run("rank", "--help")[1])
-    assert "where a report is written without --budget and --effort" in out
+    assert "if a report is written without --budget and --effort" in out

@@ -39,12 +39,12 @@ def test_the_page_names_the_levels_that_are_the_default():
     page = Path(__file__).parents[2] / "docs" / "ranking.md"
     text = " ".join(page.read_text(encoding="utf-8").split())
     assert (
-        f"The default on a CPU is {effort.CPU}, on a GPU {effort.GPU}, or {effort.GPU_MANY} for "
-        f"plans of {effort._MANY:,} images or more; with a network of your own it is "
-        f"{effort.OWN_CPU} and {effort.OWN}."
+        f"The default is {effort.CPU} on a CPU and {effort.GPU} on a GPU ({effort.GPU_MANY} for "
+        f"plans of {effort._MANY:,} images or more), or {effort.OWN_CPU} and {effort.OWN} with "
+        "your own network."
     ) in text
     first = next(k for k, level in enumerate(LEVELS) if level.planned)
-    assert f"From `--effort {first}` on, the trial trains `cnn` or `resnet` itself" in text
+    assert f"With `--effort {first}` or more, the trial trains `cnn` or `resnet` itself" in text
 
 
 def test_a_trial_of_enough_data():

@@ -233,7 +233,7 @@ def test_folds_of_series_are_averaged_before_log_odds_are_taken(monkeypatch, kin
     monkeypatch.setattr(module, "run_folds", lambda *_, **__: folds)
     score = TrialScore(Setting(data, None, 8, 3, CPU, effort=4))
     found = score.judge_all([flips()])
-    calibration = series.CALIBRATIONS["small"] if kind == "series" else SMALL
+    calibration = series.CALIBRATIONS["small"] if kind == "series" else QUICK
     pooled, apart = (
         Forecast(
             folds, data.y, 10, trained=score.trial.examples, planned=600, calibration=calibration,

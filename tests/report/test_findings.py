@@ -159,7 +159,7 @@ def test_without_verdicts_nothing_is_advised(gain: float) -> None:
     assert lead == "No verdicts are given on mnist5k."
     assert highest.startswith("invert has the highest estimate: ")
     assert "A002" not in codes(ranking)
-    assert "No verdicts are given, so there is none to copy." in to_markdown(ranking)
+    assert "No verdicts are given, so there is nothing to copy." in to_markdown(ranking)
     for text in (to_markdown(ranking), html.unescape(to_html(ranking)), to_fragment(ranking)):
         assert not [words for words in (*AGAINST, "to try first", "Try ") if words in text]
 

@@ -10,7 +10,7 @@ import argparse
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,9 @@ from augury.augmentations import Augmentation, identity
 from augury.data import Dataset
 from augury.forecasting.forecast import UNEQUAL, Forecast
 from augury.forecasting.training import train_together
+from augury.forecasting.training.members import Fold, Schedule
+from augury.forecasting.training.own import OwnNetwork
+from augury.forecasting.training.runners import OwnRunner
 from augury.forecasting.trial import Trial, run_folds
 
 Cell = dict[str, Any]
@@ -51,6 +54,41 @@ def save_digits(folder: Path, examples: int) -> Path:
     path = folder / "digits.npz"
     np.savez(path, x_train=x[:examples], y_train=y[:examples], x_test=x[600:], y_test=y[600:])
     return path
+
+
+def train_all(
+    train: Dataset,
+    test: Dataset,
+    candidates: Sequence[Augmentation],
+    network: str | OwnNetwork,
+    *,
+    epochs: int,
+    seeds: int,
+    seed: int = 0,
+    device: torch.device,
+) -> torch.Tensor:
+    """Return which test examples are predicted right: ``(tests, candidates, seeds)``.
+
+    No augmentation, if it is among the candidates, must be the first of them.
+    """
+    if isinstance(network, str):
+        return train_together(
+            train, test, candidates, architecture=network, epochs=epochs, seeds=seeds, seed=seed,
+            device=device,
+        ).right  # fmt: skip
+    x, y = (torch.cat([getattr(data, name) for data in (train, test)]) for name in "xy")
+    whole, held = torch.arange(len(y)).split([len(train), len(test)])
+    folds = [Fold(whole, held, seed, number) for number in range(seeds)]
+    runner = OwnRunner(
+        network, replace(train, x=x, y=y), Schedule(epochs, rate=network.rate), device,
+        lambda now: None,
+    )  # fmt: skip
+    others = [candidate for candidate in candidates if candidate != identity()]
+    clean = folds if len(others) < len(candidates) else []
+    tried, plain = runner.run(others, folds if others else [], clean)
+    parts = [found for found in (plain, tried) if found]
+    outputs = [torch.cat(each, 1) for each in zip(*parts, strict=True)]
+    return torch.stack([out.argmax(-1).cpu() == test.y[:, None] for out in outputs], 2)
 
 
 def train_missing(

@@ -24,13 +24,13 @@ import tempfile
 import textwrap
 import time
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from _cell import train_all
 from _result import environment
 from torch import Tensor, nn
 
@@ -42,11 +42,9 @@ from augury._base.text import listed
 from augury.augmentations import Augmentation, identity, parse
 from augury.data import as_dataset
 from augury.forecasting.policy.space import without
-from augury.forecasting.training import train_together
 from augury.forecasting.training.grouped import ARCHITECTURES, Grouped
-from augury.forecasting.training.members import Fold, Schedule, precision
+from augury.forecasting.training.members import Schedule, precision
 from augury.forecasting.training.own import OwnNetwork
-from augury.forecasting.training.runners import OwnRunner
 
 RESULTS = Path(__file__).parent / "results" / "policy"
 RIVALS = {
@@ -73,9 +71,10 @@ class Bench:
                 arrays["x_train"], arrays["y_train"], max_examples=options.examples
             )
             self.tests = as_dataset(arrays["x_test"], arrays["y_test"], classes=self.data.classes)
-        self.network: Any = options.network
+        self.own: OwnNetwork | None = None
         if options.network not in ARCHITECTURES:
-            self.network = load_network(options.network, self.data.shape)
+            network = load_network(options.network, self.data.shape)
+            self.own = OwnNetwork(network, options.pretrained)
         self.label = options.network.split(":")[-1]
         name = f"{options.source}_{len(self.data)}_{options.epochs}_{self.label}"
         self.path = Path(options.out) / f"{name.replace(' ', '_')}.json"
@@ -95,7 +94,8 @@ class Bench:
         """Search a policy on the training images alone."""
         options, started = self.options, time.perf_counter()
         policy = search_policy(
-            self.data, epochs=options.epochs, network=self.network,
+            self.data, epochs=options.epochs,
+            network=options.network if self.own is None else self.own.network,
             pretrained=options.pretrained, device=self.device,
         )  # fmt: skip
         found |= {
@@ -149,14 +149,14 @@ class Bench:
     def ordinary_epoch(self) -> float:
         """Return how long an epoch of one network takes that makes its views batch by batch."""
         data, device, steps = self.data, self.device, 40
-        if isinstance(self.network, str):
+        if self.own is None:
             network = nn.Sequential(
                 nn.Unflatten(1, (1, -1)),
-                Grouped(self.network, 1, data.shape, data.outputs, 0),
+                Grouped(self.options.network, 1, data.shape, data.outputs, 0),
                 nn.Flatten(0, 1),
             )
         else:
-            network = copy.deepcopy(self.network)
+            network = copy.deepcopy(self.own.network)
         network.to(device).train()
         optimizer = torch.optim.AdamW(network.parameters(), 1e-3)
         recipe, times = parse("trivial_augment"), []
@@ -179,32 +179,11 @@ class Bench:
     ) -> tuple[Tensor, float]:
         """Return which test images are right, ``(tests, candidates, seeds)``, and seconds."""
         started = time.perf_counter()
-        if isinstance(self.network, str):
-            right = train_together(
-                self.data, self.tests, list(candidates), architecture=self.network, seeds=seeds,
-                epochs=epochs, device=self.device,
-            ).right  # fmt: skip
-        else:
-            right = self.tune(list(candidates), epochs, seeds)
-        return right, time.perf_counter() - started
-
-    def tune(self, candidates: list[Augmentation], epochs: int, seeds: int) -> Tensor:
-        """Do the same with a network of one's own."""
-        own = OwnNetwork(self.network, self.options.pretrained)
-        x, y = (torch.cat([getattr(d, n) for d in (self.data, self.tests)]) for n in "xy")
-        train, test = torch.arange(len(y)).split([len(self.data), len(self.tests)])
-        folds = [Fold(train, test, 0, seed) for seed in range(seeds)]
-        runner = OwnRunner(
-            own, replace(self.data, x=x, y=y), Schedule(epochs, rate=own.rate), self.device,
-            lambda now: None,
+        right = train_all(
+            self.data, self.tests, list(candidates), self.own or self.options.network,
+            epochs=epochs, seeds=seeds, device=self.device,
         )  # fmt: skip
-        others = [candidate for candidate in candidates if candidate != identity()]
-        tried, plain = runner.run(others, folds, folds if others != candidates else [])
-        outputs = (
-            [torch.cat(pair, 1) for pair in zip(plain, tried, strict=True)] if plain else tried
-        )
-        # no augmentation, where it is among the candidates, is the first of them
-        return torch.stack([out.argmax(-1).cpu() == self.tests.y[:, None] for out in outputs], 2)
+        return right, time.perf_counter() - started
 
 
 def per_cent(right: Tensor) -> list[list[float]]:

@@ -1,7 +1,8 @@
 """Does a forecast agree with what training shows? Train every candidate, then compare.
 
     python benchmarks/predict.py run DATA.npz --source NAME --epochs N [--network cnn] [--seeds 2]
-        [--examples N] [--from-file SPECS] [--device auto] [--out DIR]
+        [--pretrained] [--examples N] [--from-file SPECS] [--device auto] [--out DIR]
+    python benchmarks/predict.py seeds DATA.npz --cell FILE [--seeds 2]
     python benchmarks/predict.py trial DATA.npz --cell FILE [--effort N] [--key KEY]
     python benchmarks/predict.py table [--results DIR]
     python benchmarks/predict.py page [--results DIR] [--out docs/prediction.md]
@@ -9,8 +10,10 @@
 
 `run` trains every candidate on the whole of DATA (x_train, y_train, x_test, y_test), all at once as
 one grouped network, runs the trial for the same plan on the training images alone, and writes one
-JSON file for this cell. `trial` runs the trial of a known cell again. `table` judges all cells,
-each by constants fitted to the other sources; `page` writes the same as a page of the docs.
+JSON file for this cell. `seeds` trains every candidate of a known cell again with more seeds, and
+`trial` runs its trial again. A network of one's own is MODULE:FUNCTION; for a cell that was made
+with one, give it to `seeds` and `trial` too. `table` judges all cells, each by constants fitted to
+the other sources; `page` writes the same as a page of the docs.
 """
 
 from __future__ import annotations
@@ -24,8 +27,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
-import torch
-from _cell import Cell, make_parser, save_digits, summarise
+from _cell import Cell, make_parser, rounded, save_digits, summarise, train_all
 from _result import environment
 from matplotlib.figure import Figure
 from scipy.optimize import minimize
@@ -33,14 +35,16 @@ from scipy.special import stdtr, stdtrit
 from scipy.stats import spearmanr
 from scipy.stats import t as student
 
+from augury import load_network
 from augury._base.devices import resolve_device
 from augury._base.files import write
-from augury.augmentations import default_augmentations, identity, parse
+from augury.augmentations import default_augmentations, parse
 from augury.data import Dataset, as_dataset
-from augury.forecasting.effort import CPU, GPU, make_trial
+from augury.forecasting.effort import choose_level, make_trial
 from augury.forecasting.forecast import PLANNED, Calibration, Forecast, expect
 from augury.forecasting.plan import TrainingPlan
-from augury.forecasting.training import train_together
+from augury.forecasting.training.grouped import ARCHITECTURES
+from augury.forecasting.training.own import OwnNetwork
 from augury.forecasting.trial import run_folds, shrink
 from augury.forecasting.verdicts import CLEAR, POINTS, PROBABLE, SURE
 
@@ -49,52 +53,83 @@ NOTHING = 0.3
 """Real gains of fewer points than these are neither help nor harm."""
 
 
-def run(options: argparse.Namespace) -> Path:
-    """Train every candidate, forecast every candidate, and write the cell."""
-    device = resolve_device(options.device)
+def load(options: argparse.Namespace) -> tuple[Dataset, Dataset]:
+    """Return the training and the test images."""
     with np.load(options.data) as arrays:
         train = as_dataset(arrays["x_train"], arrays["y_train"], max_examples=options.examples)
         test = as_dataset(arrays["x_test"], arrays["y_test"], classes=train.classes)
+    return train, test
+
+
+def run(options: argparse.Namespace) -> Path:
+    """Train every candidate, forecast every candidate, and write the cell."""
+    device, (train, test) = resolve_device(options.device), load(options)
     specs = [repr(a) for a in default_augmentations(train.kind, train.shape)]
     if options.from_file:
         specs = [line.strip() for line in options.from_file.read_text().splitlines() if line]
-    candidates = [parse(spec) for spec in specs]
-    started = time.perf_counter()
-    truth = train_together(
-        train, test, [identity(), *candidates], architecture=options.network,
-        seeds=options.seeds, epochs=options.epochs, device=device,
-    )  # fmt: skip
-    seconds = time.perf_counter() - started
-    accuracy = dict(zip(["identity", *specs], (100 * truth.accuracy).tolist(), strict=True))
-    name = f"{options.source}_{len(train)}_{options.epochs}_{options.network}".replace(" ", "_")
+    network = options.network.split(":")[-1]
+    name = f"{options.source}_{len(train)}_{options.epochs}_{network}".replace(" ", "_")
     cell = {
         "name": name, "source": options.source, "examples": len(train), "tests": len(test),
-        "epochs": options.epochs, "network": options.network, "shape": list(train.shape),
-        "seconds": round(seconds, 1), "environment": environment(device), "accuracy": accuracy,
+        "epochs": options.epochs, "network": network, "shape": list(train.shape),
+        "pretrained": options.pretrained, "seconds": 0.0, "environment": environment(device),
+        "accuracy": {spec: [] for spec in ("identity", *specs)},
     }  # fmt: skip
-    out = Path(options.out) / f"{name}.json"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    write(out, json.dumps(cell, indent=1) + "\n")
-    return try_again(out, train, device, options.effort)
+    path = Path(options.out) / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write(path, json.dumps(cell, indent=1) + "\n")
+    options.cell = path
+    return try_again(more_seeds(options), train, options)
 
 
-def try_again(
-    path: Path, train: Dataset, device: torch.device, effort: int | None, key: str = "trial"
-) -> Path:
+def more_seeds(options: argparse.Namespace) -> Path:
+    """Train every candidate of a cell with other seeds than it has, and add what that showed."""
+    device, (train, test) = resolve_device(options.device), load(options)
+    cell = json.loads(options.cell.read_text())
+    started = time.perf_counter()
+    right = train_all(
+        train, test, [parse(spec) for spec in cell["accuracy"]], chosen_network(cell, options),
+        epochs=cell["epochs"], seeds=options.seeds, seed=len(cell["accuracy"]["identity"]),
+        device=device,
+    )  # fmt: skip
+    for seen, new in zip(cell["accuracy"].values(), 100 * right.double().mean(0), strict=True):
+        seen += rounded(new.tolist())
+    cell["seconds"] = round(cell["seconds"] + time.perf_counter() - started, 1)
+    write(options.cell, json.dumps(cell, indent=1) + "\n")
+    return options.cell
+
+
+def chosen_network(cell: Cell, options: argparse.Namespace) -> str | OwnNetwork:
+    """Return the network of a cell: an architecture, or one's own that the options name."""
+    if cell["network"] in ARCHITECTURES:
+        return cell["network"]
+    if options.network.split(":")[-1] != cell["network"]:
+        raise SystemExit(f"give --network MODULE:{cell['network']}, with which the cell was made")
+    network = load_network(options.network, tuple(cell["shape"]))
+    return OwnNetwork(network, cell["pretrained"])
+
+
+def try_again(path: Path, train: Dataset, options: argparse.Namespace) -> Path:
     """Run the trial of a cell, on the training images alone, and write it into the cell."""
-    cell = json.loads(path.read_text())
+    cell, device = json.loads(path.read_text()), resolve_device(options.device)
+    network = chosen_network(cell, options)
+    own = network if isinstance(network, OwnNetwork) else None
     specs = [spec for spec in cell["accuracy"] if spec != "identity"]
     candidates = [parse(spec) for spec in specs]
-    plan = TrainingPlan(epochs=cell["epochs"], network=cell["network"], examples=cell["examples"])
-    level = (GPU if device.type == "cuda" else CPU) if effort is None else effort
-    trial = make_trial(plan, train, level)
+    plan = TrainingPlan(
+        epochs=cell["epochs"], network="own" if own else network, examples=cell["examples"]
+    )
+    level = options.effort
+    if level is None:
+        level = choose_level(plan, train, candidates, device, None, 0.0, own)
+    trial = make_trial(plan, train, level, own is not None)
     started = time.perf_counter()
     data, fitted = shrink(train, candidates, trial.side)
-    folds = run_folds(data, fitted, trial, range(trial.folds), seed=0, device=device)
+    folds = run_folds(data, fitted, trial, range(trial.folds), seed=0, device=device, own=own)
     seconds = time.perf_counter() - started
     classes = len(train.classes or ())
     forecast = Forecast(folds, data.y, classes, trained=trial.examples, planned=cell["examples"])
-    cell[key] = {
+    cell[options.key] = {
         **asdict(trial), "level": level, "seconds": round(seconds, 1),
         "environment": environment(device), **summarise(forecast, specs),
     }  # fmt: skip
@@ -326,7 +361,7 @@ def quick() -> None:
         specs.write_text("rotation(10)\nflips\ntranslation(0.1)\nnoise(0.1)\n")
         options = argparse.Namespace(
             data=path, source="digits", epochs=10, network="cnn", seeds=1, examples=None,
-            from_file=specs, device="cpu", out=folder, effort=3,
+            from_file=specs, device="cpu", out=folder, effort=3, pretrained=False, key="trial",
         )  # fmt: skip
         cell = json.loads(run(options).read_text())
     found = judge(cell, PLANNED)
@@ -335,10 +370,11 @@ def quick() -> None:
 
 
 def main() -> None:
-    parser = make_parser(__doc__, ("run", "trial", "table", "page"), RESULTS)
+    parser = make_parser(__doc__, ("run", "seeds", "trial", "table", "page"), RESULTS)
     parser.add_argument("data", nargs="?", type=Path)
     parser.add_argument("--source", default="data")
     parser.add_argument("--examples", type=int)
+    parser.add_argument("--pretrained", action="store_true", help="keep the network's weights")
     parser.add_argument("--effort", type=int)
     parser.add_argument("--cell", type=Path)
     parser.add_argument("--key", default="trial", help="trial, small or quick, in the cell's file")
@@ -349,11 +385,10 @@ def main() -> None:
     elif options.command == "run":
         options.out = options.out or str(RESULTS)
         print(run(options))
+    elif options.command == "seeds":
+        print(more_seeds(options))
     elif options.command == "trial":
-        with np.load(options.data) as arrays:
-            train = as_dataset(arrays["x_train"], arrays["y_train"], max_examples=options.examples)
-        device = resolve_device(options.device)
-        print(try_again(options.cell, train, device, options.effort, options.key))
+        print(try_again(options.cell, load(options)[0], options))
     elif options.command == "page":
         write(options.out or "docs/prediction.md", page(options.results))
     else:

@@ -348,6 +348,8 @@ def test_among_those_within_half_of_the_noise_recipes_come_first_then_the_simple
     assert one._choose(final, judged, []) is None
     assert one._choose(final[:1], [judgement(0.2)], [0]) == 0  # the least that matters
     assert one._choose(final[:1], [judgement(0.19)], [0]) is None
+    low = [judgement(0.21), judgement(0.19)]
+    assert one._choose([final[0], final[4]], low, [0, 1]) == 0  # a recipe that gains too little
     strong = [parse("rotation(45)"), parse("rotation(5)")]
     assert one._choose(strong, [judgement(3.0), judgement(2.9)], [0, 1]) == 1  # the milder
     one.learnt = False

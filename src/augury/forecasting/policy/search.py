@@ -312,7 +312,7 @@ class _Search:
         most = max((judged[k].gain for k in able), default=0.0)
         if most < POINTS:
             return None
-        tied = [k for k in able if judged[k].gain >= most - _TIED * self.spread]
+        tied = [k for k in able if judged[k].gain >= max(POINTS, most - _TIED * self.spread)]
         return min(
             tied,
             key=lambda k: (

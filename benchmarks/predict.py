@@ -227,8 +227,9 @@ def judge(cell: Cell, calibration: Calibration) -> dict[str, float]:
 
 
 def read(folder: Path) -> list[Cell]:
-    """Read all cells."""
-    return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    """Read all cells, small ones of a source first."""
+    cells = [json.loads(path.read_text()) for path in folder.glob("*.json")]
+    return sorted(cells, key=lambda c: (c["source"], c["examples"], c["epochs"], c["network"]))
 
 
 def judged(folder: Path, trial: str = "trial") -> list[tuple[Cell, dict[str, float]]]:
@@ -334,6 +335,7 @@ def page(folder: Path) -> str:
     said, wrong = (sum(found[k] for _, found in rows) for k in ("said", "wrong"))
     maybe, amiss = (sum(found[k] for _, found in rows) for k in ("probably said", "probably wrong"))
     sources = sorted({cell["source"] for cell, _ in rows})
+    less = next({**cell, "trial": cell["less"]} for cell in read(folder) if "less" in cell)
     words = (Path(__file__).parent / "predict_page.md").read_text()
     return words.format(
         table="\n".join(table(rows)),
@@ -342,6 +344,7 @@ def page(folder: Path) -> str:
         quick_said=sum(found["said"] for _, found in quick),
         quick_wrong=sum(found["wrong"] for _, found in quick),
         tuned="\n".join(table(fine_tuned(folder))),
+        less=judge(less, PLANNED),
         scores="\n".join(closed_forms(folder)),
         untried=untried(folder),
         cells=len(rows),

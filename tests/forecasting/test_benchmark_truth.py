@@ -126,6 +126,15 @@ def test_what_a_ranking_says_of_its_trust_was_measured(trial):
     verdicts, wrong = (sum(row[k] for row in rows) for k in ("said", "wrong"))
     assert f"{min(rho):.2f} to {max(rho):.2f} (mean {np.mean(rho):.2f})" in said
     assert f"{100 * (1 - wrong / verdicts):.0f} % of {verdicts:.0f} verdicts were right" in said
+    short = np.mean([row["regret@3"] for row in rows])
+    assert trial == "quick" or (f"{short:.2f} points short" if short else "always among") in said
+
+
+def test_what_is_said_of_fine_tuning_was_measured():
+    rows = [found for _, found in predict.fine_tuned(predict.RESULTS)]
+    low, high = sorted(f"{row['spearman']:.2f}" for row in rows)
+    signs = 100 * np.mean([row["signs"] for row in rows])
+    assert f"were {low} and {high}, and {signs:.0f} % of the signs" in score._OWN
 
 
 def test_the_page_on_images_shows_or_names_every_cell():

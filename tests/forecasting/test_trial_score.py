@@ -248,9 +248,10 @@ def test_folds_of_series_are_averaged_before_log_odds_are_taken(monkeypatch, kin
 
 def test_what_is_said_of_trust(monkeypatch):
     data = images(count=1200)
-    small, planned = (several(monkeypatch, data, [0.7], effort=k)[2] for k in (7, 8))
+    small, less, planned = (several(monkeypatch, data, [0.7], effort=k)[2] for k in (7, 8, 9))
     assert small.trust() == module._SMALL
     assert planned.trust() == module._PLANNED
+    assert less.trust().startswith(f"{module._PLANNED} This trial did less work than those")
     assert len({module._SMALL, module._PLANNED, module._OWN}) == 3
 
 

@@ -1,7 +1,6 @@
 """Every family that a spec can name, in the order in which they are listed to users.
 
-To add one: write a dataclass (`frozen=True, repr=False`) that derives from `Family` in the file of
-its kind, with a `ladder` from mild to strong if it has a strength, and name it here.
+CONTRIBUTING.md says how to add one.
 """
 
 from __future__ import annotations

@@ -48,6 +48,7 @@ from augury.forecasting.training.grouped import ARCHITECTURES
 from augury.forecasting.training.own import OwnNetwork
 from augury.forecasting.verdicts import UNDECIDED, explain, verdict
 from augury.networks.layers import Layer
+from augury.report.words import TRAINED
 from augury.results.ranking import Baseline, Ranking, Row
 
 FEATURES: dict[str, Callable[[int], FeatureMap]] = {
@@ -207,9 +208,9 @@ def rank(
         score = usual if layer is None else "kernel-ridge"
     if not isinstance(score, str) or score not in SCORES:
         raise AuguryError(f"score must be one of {', '.join(SCORES)}, got {score!r}")
-    if score not in ("trial", "boosting") and (budget is not None or effort is not None):
+    if score not in TRAINED and (budget is not None or effort is not None):
         raise AuguryError(
-            f"budget and effort are only for trial and boosting, but the score is {score!r}"
+            f"budget and effort are only for {' and '.join(TRAINED)}, but the score is {score!r}"
         )
     planned = given
     if data.kind == "series" and module is None:

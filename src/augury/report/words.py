@@ -22,6 +22,9 @@ TONES: dict[str, str] = dict(
 INTERVAL = "95\u00a0% interval"
 """The space must not break: a line should not begin with a per cent sign."""
 
+TRAINED = ("trial", "boosting")
+"""The scores that train a model, whose gains are in points; the others are closed forms."""
+
 
 @dataclass(frozen=True)
 class Unit:
@@ -71,7 +74,7 @@ class Unit:
 
 def _unit(score: str) -> tuple[str, int, int]:
     """Return the unit of a score, with the fewest and the most digits to print."""
-    if score in ("trial", "boosting"):
+    if score in TRAINED:
         return "points", 1, 3
     return score.replace("-", " "), 3, 6
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from augury.report.words import TRAINED
 from augury.results.base import Result
 from augury.results.strength import StrengthCurve, strength_curves
 
@@ -111,7 +112,7 @@ class Ranking(Result):
     @property
     def in_points(self) -> bool:
         """Whether gains are points of accuracy or of R², not a closed form's own unit."""
-        return self.score in ("trial", "boosting")
+        return self.score in TRAINED
 
     def best(self) -> Row | None:
         """Return the leading candidate that helps; None if none is known to."""

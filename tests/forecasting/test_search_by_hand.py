@@ -210,7 +210,15 @@ def test_where_nothing_helps_nothing_is_chosen(made, monkeypatch):
     assert found.per_class == {}
     fixed = search_policy(images(), device="cpu", always=["noise(0.05)"])
     assert fixed.spec == "noise(0.05)"
-    assert fixed.reason.endswith("augmentation other than the required parts.")
+    assert fixed.reason == (
+        "Nothing with the required parts beat training without augmentation, so these are the "
+        "required parts alone."
+    )
+    assert fixed.chosen.gain < -1  # what they cost is not hidden
+    assert fixed.chosen.low < fixed.chosen.gain < fixed.chosen.high
+    assert fixed.chosen.probability < 0.1
+    assert sum(row.spec == fixed.spec and not row.part for row in fixed.rows) == 1
+    assert fixed.per_class
     rows = [row for row in fixed.rows if row.role != "shorter"]
     assert [row.spec for row in rows].count("noise(0.05)") == 1
     tried = next(
@@ -323,6 +331,23 @@ def test_a_journal_knows_the_rounds(made, tmp_path):
     again = search_policy(images(), device="cpu", journal=journal)
     assert len(made) == before
     assert again.rows == found.rows
+
+
+def test_what_is_excluded_is_said_to_be(made, monkeypatch):
+    monkeypatch.setitem(GAINS, TRIVIAL, 0.3)
+    found = search_policy(images(), device="cpu", never=["colour"])
+    assert found.chosen.spec != TRIVIAL
+    recipe = next(row for row in found.rows if row.spec == TRIVIAL)
+    assert recipe.gain > found.chosen.gain
+    assert not recipe.allowed
+    assert found.chosen.allowed
+    assert found.reason.endswith("over no augmentation; every usual recipe is excluded.")
+    for spec in ("rotation(15)", "flips"):
+        monkeypatch.setitem(GAINS, spec, -0.1)
+    found = search_policy(images(), device="cpu", never=["colour"])
+    assert found.reason == "Nothing that may be chosen beat training without augmentation."
+    again = augury.Policy.from_json(found.to_json())
+    assert [row.allowed for row in again.rows] == [row.allowed for row in found.rows]
 
 
 def searching(**given):

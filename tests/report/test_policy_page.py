@@ -29,6 +29,7 @@ class Row:
     probability: float = 0.9
     rounds: int = 3
     part: str = ""
+    allowed: bool = True
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,12 @@ def test_findings() -> None:
     assert found["P001"].evidence == ("class dog: −2.0 (−3.0 to −1.0)",)
     assert found["P003"].evidence == ("nothing is lost without translation(0.1)",)
     higher = (*Found().rows, Row("trivial_augment(2)", "rival", 2.6, 1.0, 4.0))
-    assert "P002" in {f.code for f in page.find(Found(rows=higher))}
+    codes = {f.code for f in page.find(Found(rows=higher))}
+    assert ("P002" in codes, "P005" in codes) == (True, False)
+    barred = (*Found().rows, Row("trivial_augment(2)", "rival", 8.0, 6.0, 9.0, allowed=False))
+    found = {f.code: f for f in page.find(Found(rows=barred))}
+    assert "P002" not in found  # it is far more than noise
+    assert found["P005"].evidence == ("TrivialAugment × 2: +8.0 points",)
     few = Found(dataset={**Found().dataset, "warnings": [["few-examples", "there are only 60"]]})
     assert any(f.evidence == ("there are only 60",) for f in page.find(few))
 
@@ -170,3 +176,20 @@ def test_a_default_that_was_not_tried_is_better_by_nothing() -> None:
         assert "better by" not in text.lower()
         assert "has a higher gain" not in text
     assert "better by" in page.to_markdown(Found())
+
+
+def test_what_is_not_known_of_a_default_is_not_said() -> None:
+    unknown = Row(SPEC, "chosen", 0.0, -100.0, 100.0, 0.5, rounds=0)
+    untried = Found(rows=(unknown,), contributions={}, path=(), baseline=0.0)
+    nothing = Row("identity", "chosen", 0.0, 0.0, 0.0, 0.5)
+    none = Found(rows=(nothing,), spec="identity", contributions={})
+    one = Found(contributions={})
+    for found, said in (
+        (untried, "The policy was not tried"),
+        (none, "Training without augmentation has no parts."),
+        (one, "The policy has only one part"),
+    ):
+        for text in (page.to_html(found), page.to_markdown(found)):
+            assert said in text
+    assert "0.0 % accuracy" not in page.to_html(untried)
+    assert "93.2 % accuracy expected" in page.to_html(one)

@@ -20,6 +20,23 @@ if TYPE_CHECKING:
     from augury.results.ranking import Gallery
 
 
+_BETTER = (
+    (
+        "P002",
+        True,
+        "A recipe has a higher gain, but within the noise",
+        "Among policies that cannot be told apart, a usual recipe is preferred, then the simplest.",
+    ),
+    (
+        "P005",
+        False,
+        "A recipe that was excluded has a higher gain",
+        "It lacks a required part or contains a forbidden one (--always, --never).",
+    ),
+)
+"""The findings on recipes with a higher gain, by whether they may be chosen."""
+
+
 class ShownRow(Protocol):
     """One policy of the search, as the page reads it."""
 
@@ -39,6 +56,8 @@ class ShownRow(Protocol):
     def rounds(self) -> int: ...
     @property
     def part(self) -> str: ...
+    @property
+    def allowed(self) -> bool: ...
 
 
 class ShownPolicy(Protocol):
@@ -222,17 +241,11 @@ def find(policy: ShownPolicy) -> tuple[Finding, ...]:
         )
     chosen = policy.chosen
     better = [row for row in compared(policy) if row.role == "rival" and row.gain > chosen.gain]
-    if better and chosen.rounds:
-        found.append(
-            Finding(
-                "P002",
-                "info",
-                "A recipe has a higher gain, but within the noise",
-                tuple(f"{label(row)}: {UNIT.gain(row.gain)}" for row in better),
-                "Among policies that cannot be told apart, a usual recipe is preferred, then the "
-                "simplest.",
-            )
-        )
+    for number, allowed, title, advice in _BETTER:
+        rows = [row for row in better if row.allowed == allowed]
+        if rows and chosen.rounds:
+            evidence = tuple(f"{label(row)}: {UNIT.gain(row.gain)}" for row in rows)
+            found.append(Finding(number, "info", title, evidence, advice))
     idle = [part for part, gain in policy.contributions.items() if gain <= 0]
     if idle:
         found.append(
@@ -247,6 +260,15 @@ def find(policy: ShownPolicy) -> tuple[Finding, ...]:
     for key, sentence in policy.dataset.get("warnings") or ():
         found.append(Finding("P004", "warning", "About the data", (sentence,), "", key == "few"))
     return tuple(sorted(found, key=lambda f: (SEVERITIES.index(f.severity), f.code)))
+
+
+def whole(policy: ShownPolicy) -> str:
+    """Say why no part was left out."""
+    if not policy.chosen.rounds:
+        return "The policy was not tried, so nothing is known of its parts."
+    if policy.spec == "identity":
+        return "Training without augmentation has no parts."
+    return "The policy has only one part, so there is nothing to leave out."
 
 
 def variations(policy: ShownPolicy) -> list[tuple[str, ShownRow]]:
@@ -282,7 +304,10 @@ def facts(policy: ShownPolicy) -> list[tuple[str, str]]:
         ("Data", str(data.get("name", "unknown"))),
         ("Examples", f"{data['examples']:,}" if "examples" in data else "unknown"),
         ("Shape of an example", " × ".join(str(s) for s in data.get("shape") or ()) or "unknown"),
-        ("Without augmentation", f"{policy.baseline:.1f} % accuracy expected"),
+        (
+            "Without augmentation",
+            f"{policy.baseline:.1f} % accuracy expected" if policy.path else "not tried",
+        ),
         ("Rounds", rounds or "none: too few examples"),
         ("Seed", str(policy.seed)),
         ("Time", duration(policy.seconds)),
@@ -299,6 +324,7 @@ def _shared(policy: ShownPolicy) -> dict[str, Any]:
         "steps": policy.words,
         "rows": [(label(row), row, TONES[_verdict(row)]) for row in rows],
         "chosen": policy.chosen,
+        "whole": whole(policy),
         "contributions": sorted(policy.contributions.items(), key=lambda item: -item[1]),
         "variations": variations(policy),
         "unit": UNIT,
@@ -361,7 +387,7 @@ def _gallery(policy: ShownPolicy) -> Any:
 
 def _contributions(policy: ShownPolicy) -> str:
     if not policy.contributions:
-        return "It has only one part."
+        return whole(policy)
     rows = [[code(part), UNIT.signed(gain)] for part, gain in policy.contributions.items()]
     return table(["part", "points added"], rows, right=1)
 

@@ -38,6 +38,8 @@ class PolicyRow:
     """How many rounds it took part in."""
     part: str = ""
     """The part that was left out, or the number of epochs, where the role is one of these."""
+    allowed: bool = True
+    """Whether it could be chosen: it has what was required, and nothing that was forbidden."""
 
 
 @dataclass(frozen=True, repr=False)

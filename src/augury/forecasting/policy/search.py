@@ -201,18 +201,24 @@ class _Search:
         judged, contenders = self._race(final)
         best = self._choose(final, judged, contenders)
         chosen = final[best] if best is not None else self._fallback()
+        place = final.index(chosen) if self.learnt and chosen in final else None
         counts = [1 + (p in tried) + (k in contenders) for k, p in enumerate(final)]
         rows = [
-            _row(p, "chosen" if k == best else "rival" if p in self.rivals else "tried", found, n)
-            for k, (p, found, n) in enumerate(zip(final, judged, counts, strict=True))
-            if best is not None or p != chosen
+            replace(
+                _row(p, "rival" if p in self.rivals else "tried", found, n),
+                allowed=self._eligible(p),
+            )
+            for p, found, n in zip(final, judged, counts, strict=True)
         ]
-        if best is None:
-            rows.append(_unknown(chosen) if not self.learnt else _none(chosen))
-        gain = 0.0 if best is None else judged[best].gain
+        if place is None:
+            rows = [row for row in rows if row.spec != repr(chosen)]
+            rows.append(_none(chosen) if self.learnt else _unknown(chosen))
+        else:
+            rows[place] = replace(rows[place], role="chosen")
+        gain = 0.0 if place is None else judged[place].gain
         rows += [] if not self.learnt else self._variations(chosen, gain)
         rows.sort(key=lambda row: -row.gain)
-        per_class = () if best is None else judged[best].per_class
+        per_class = () if place is None else judged[place].per_class
         plan = self.rounds.plan
         return Policy(
             spec=repr(chosen),
@@ -364,19 +370,26 @@ class _Search:
                 "beyond the most frequent class, so policies cannot be told apart; this is a mild "
                 "default."
             )
+        if best is None and self.space.always:
+            return (
+                "Nothing with the required parts beat training without augmentation, so these are "
+                "the required parts alone."
+            )
         if best is None:
-            fixed = " other than the required parts" if self.space.always else ""
-            return f"Nothing that was tried beat training without augmentation{fixed}."
+            free = all(self._eligible(policy) for policy in final)
+            tried = "Nothing that was tried" if free else "Nothing that may be chosen"
+            return f"{tried} beat training without augmentation."
         if final[best] in self.rivals:
             return "No policy built for this data is clearly better than this recipe."
         pairs = zip(final, judged, strict=True)
-        recipe = max((found.gain for p, found in pairs if p in self.rivals), default=0.0)
-        ahead = judged[best].gain - recipe
+        recipes = [found.gain for p, found in pairs if p in self.rivals and self._eligible(p)]
+        expected = f"It is expected to gain {judged[best].gain:.1f} points over no augmentation"
+        if not recipes:
+            return f"{expected}; every usual recipe is excluded."
+        ahead = judged[best].gain - max(recipes)
         doubt = "" if ahead > _CLEARLY * self.spread else ", which is within the noise of the trial"
-        return (
-            f"It is expected to gain {judged[best].gain:.1f} points over no augmentation, and "
-            f"{ahead:+.1f} over the best of the usual recipes{doubt}."
-        )
+        which = "usual recipes" if len(recipes) == len(self.rivals) else "recipes that are allowed"
+        return f"{expected}, and {ahead:+.1f} over the best of the {which}{doubt}."
 
 
 def _row(policy: Augmentation, role: str, found: Judgement, rounds: int) -> PolicyRow:

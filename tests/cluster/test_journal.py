@@ -42,6 +42,18 @@ def test_what_is_no_journal_is_refused(tmp_path):
         Journal.open(tmp_path / "missing" / "j", {})
 
 
+def test_what_is_no_journal_is_not_removed(tmp_path):
+    (tmp_path / "folder" / "inside").mkdir(parents=True)
+    (tmp_path / "folder" / "photo.png").touch()
+    Journal(tmp_path / "folder").remove()
+    assert (tmp_path / "folder" / "photo.png").exists()
+    journal = Journal.open(tmp_path / "j", {})
+    journal.write("a job", (torch.zeros(1),))
+    (tmp_path / "j" / "notes.txt").touch()
+    journal.remove()
+    assert [file.name for file in (tmp_path / "j").iterdir()] == ["notes.txt"]
+
+
 def test_a_damaged_result_is_named(tmp_path):
     journal = Journal.open(tmp_path / "j", {})
     journal.write("a job", (torch.zeros(1),))

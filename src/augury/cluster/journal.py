@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import shutil
 from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
@@ -88,13 +88,15 @@ class Journal:
             write(self._file(job), save(named, {"job": job}))
 
     def remove(self) -> None:
-        """Remove the directory with all that it holds, what names it a journal last."""
-        if self.path is None or not self.path.is_dir():
+        """Remove the journal, what names it one last; a directory that is none is left alone."""
+        if self.path is None or not (self.path / _ABOUT).is_file():
             return
         for file in self.path.iterdir():
-            if file.name != _ABOUT:
+            if file.suffix == ".safetensors" or is_partial(file):
                 file.unlink(missing_ok=True)
-        shutil.rmtree(self.path, ignore_errors=True)
+        (self.path / _ABOUT).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # other files are not the journal's
+            self.path.rmdir()
 
     def _file(self, job: str) -> Path:
         assert self.path is not None

@@ -36,6 +36,13 @@ def test_where_no_gain_is_known_nothing_is_safe():
     assert (drawing.said, drawing.shaded) == ("No setting is known to help.", None)
 
 
+def test_what_is_known_to_help_is_safe_beside_what_may_gain_more():
+    known = make_row("rotation(15)", 1.0, 0.5)
+    unsure = make_row("rotation(30)", 1.2, 2.0)
+    (curve,) = curves((known, unsure, make_row("rotation(60)", 0.4, 2.0)))
+    assert curve.safe is unsure  # it keeps more than half of the gain of the best that is known
+
+
 def test_strength_follows_the_family():
     crop = [make_row(f"resized_crop({a})", 1, 0.1) for a in (0.25, 0.9, 0.5)]
     zoom = [make_row(f"scaling({a})", 1, 0.1) for a in ("0.6,1.4", "0.9,1.1")]

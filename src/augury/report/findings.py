@@ -172,7 +172,9 @@ def _nothing(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
 
 def _unclear(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
     unclear = [row for row in ranking.rows if row.verdict == "can't tell"]
-    if 2 * len(unclear) > len(ranking.rows) and not at_ceiling(ranking):
+    if ranking.warnings or at_ceiling(ranking):
+        return
+    if 2 * len(unclear) > len(ranking.rows):
         reach = float(np.median([(row.high - row.low) / 2 for row in unclear]))
         yield Finding(
             "A003",

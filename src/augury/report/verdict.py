@@ -27,16 +27,17 @@ def tally(ranking: Ranking) -> dict[str, int]:
 
 
 def at_ceiling(ranking: Ranking) -> bool:
-    """Whether every held-out example is right without augmentation."""
-    return ranking.baseline.faultless
+    """Whether every held-out example is right without augmentation, and nothing gains."""
+    gains = any(row.verdict in ("helps", "probably helps") for row in ranking.rows)
+    return ranking.baseline.faultless and not gains
 
 
 def first_to_try(ranking: Ranking) -> Row | None:
     """Return the candidate to try first: the surest to help, else the highest gain above zero.
 
-    With warnings there is none, since no verdicts are given.
+    There is none with warnings, since no verdicts are given, or if nothing is left to gain.
     """
-    if ranking.warnings:
+    if ranking.warnings or at_ceiling(ranking):
         return None
     best = ranking.best()
     if best is not None or not ranking.rows:
@@ -63,14 +64,15 @@ def sentences(ranking: Ranking) -> list[str]:
             "Augmentation may still protect a network from changes that these examples do not "
             "show, which this ranking cannot measure.",
         ]
-    if len(ranking.rows) == 1:
-        return [_single(ranking.rows[0], unit, name), "It was the only candidate."]
+    first, alone = ranking.rows[0], len(ranking.rows) == 1
     if ranking.warnings:
-        first = ranking.rows[0]
+        which = "was the only candidate, with the" if alone else "has the highest"
         return [
             f"No verdicts are given on {name}.",
-            f"{first.augmentation} has the highest estimate: {amount(first, unit)}.",
+            f"{first.augmentation} {which} estimate: {amount(first, unit)}.",
         ]
+    if alone:
+        return [_single(first, unit, name), "It was the only candidate."]
     return [*_lead(ranking, unit, name), _counts(ranking)]
 
 

@@ -26,12 +26,13 @@ class StrengthCurve:
     def safe(self) -> Row | None:
         """The strongest setting, beyond which gains fall below half of the best one.
 
-        None unless the verdict on the best setting is *helps* or *probably helps*.
+        The best one is that of the settings whose verdict is *helps* or *probably helps*; None if
+        there is none.
         """
-        best = max(range(len(self.rows)), key=lambda k: self.rows[k].gain)
-        if self.rows[best].verdict not in ("helps", "probably helps"):
+        known = [k for k, r in enumerate(self.rows) if r.verdict in ("helps", "probably helps")]
+        if not known:
             return None
-        last = best
+        last = best = max(known, key=lambda k: self.rows[k].gain)
         while last + 1 < len(self.rows) and self.rows[last + 1].gain >= self.rows[best].gain / 2:
             last += 1
         return self.rows[last]

@@ -337,7 +337,7 @@ def as_budget(budget: Any) -> float | None:
     """Return a number of seconds as a float, or None; raise if it is neither."""
     if budget is None:
         return None
-    number = isinstance(budget, Real) and not isinstance(budget, bool | np.bool)
+    number = isinstance(budget, Real) and not isinstance(budget, bool | np.bool_)
     if not (number and 0 < float(budget) < math.inf):
         raise AuguryError(f"budget must be a positive number of seconds, got {budget!r}")
     return float(budget)

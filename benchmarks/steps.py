@@ -159,10 +159,12 @@ def steps_of(name: str, model: nn.Module, shape: tuple[int, ...], batch: int, op
     runs = {"no augmentation": Step(0), "1 random view": Step(1), f"all {n} views": Step(n)}
     for layer in names:
         runs[f"averaged at {layer}"] = Step(Averaging(T, layer, n))
-    runs["recommended for 1.5"] = Step(
-        Averaging(T, cheap.layer, n, order=cheap.order, groups=cheap.groups,
-                  directions=1 if cheap.order == 2 else None),
-    )  # fmt: skip
+    runs["recommended for 1.5"] = Step(1)  # a plan without a layer is one random view
+    if cheap.layer is not None:
+        runs["recommended for 1.5"] = Step(
+            Averaging(T, cheap.layer, n, order=cheap.order, groups=cheap.groups,
+                      directions=1 if cheap.order == 2 else None),
+        )  # fmt: skip
     optimizer = torch.optim.SGD(model.parameters(), 1e-4)
 
     def step(way: Step):
@@ -185,7 +187,7 @@ def steps_of(name: str, model: nn.Module, shape: tuple[int, ...], batch: int, op
               f"{took[key] / one:6.2f} × one view{gib}")  # fmt: skip
     print(f"  plan for at most 1.5 × one view: {cheap.layer}, order {cheap.order}, "
           f"{cheap.groups} groups, error {cheap.error:.2f}")  # fmt: skip
-    print(f"  plan for half of the time: {chosen.sentence()}", flush=True)
+    print(f"  plan: {' '.join(chosen.sentences())}", flush=True)
     return {
         "network": name,
         "batch": batch,

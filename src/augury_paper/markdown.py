@@ -9,7 +9,7 @@ from typing import Any
 
 from augury._base.text import listed
 from augury.report.markdown import escape
-from augury.report.words import count, duration
+from augury.report.words import duration
 from augury_paper.claims import NOT_COMPUTED, TITLES
 from augury_paper.errata import ERRATA
 from augury_paper.page import lead
@@ -47,9 +47,9 @@ _OTHERS = {
         "Table 1 in closed form on a CPU",
         f"The same with {CPU.examples:,} training images, or with all 1,153 mammograms, and "
         "{trials}. Where held-out images are used to choose λ, it is chosen in half decades. The "
-        "methods were timed one after another on a machine with other work on it, so the "
-        "accuracies are reliable and the ratios of times only rough; the page on kernel methods "
-        "has times of methods that took turns. These are not the paper's settings and are not "
+        "methods were timed one after another, those of CIFAR-10 on a machine with other work on "
+        "it, so the ratios of times are only rough; the page on kernel methods has times of "
+        "methods that took turns. These are not the paper's settings and are not "
         "included in the headline.",
     ),
 }
@@ -119,16 +119,20 @@ def _where(results: dict[str, Any]) -> str:
 def _trials(results: dict[str, Any]) -> str:
     """Say how many trials there are, of each data set where they differ."""
     usual = results["settings"]["trials"]
-    found = {c["dataset"]: c.get("setting", {}).get("trials", usual) for c in results["cells"]}
-    if len(set(found.values())) == 1:
-        return count(next(iter(found.values())), "trial")
-    words = [f"{count(found[name], 'trial')} of {TITLES[name]}" for name in TITLES if name in found]
-    return listed(words, 4)
+    found: dict[str, set[int]] = {}
+    for cell in results["cells"]:
+        found.setdefault(cell["dataset"], set()).add(cell.get("setting", {}).get("trials", usual))
+    said = {name: " or ".join(map(str, sorted(numbers))) for name, numbers in found.items()}
+    said = {name: f"{text} trial{'' if text == '1' else 's'}" for name, text in said.items()}
+    if len(set(said.values())) == 1:
+        return next(iter(said.values()))
+    return listed([f"{said[name]} of {TITLES[name]}" for name in TITLES if name in said], 4)
 
 
 def _threads(results: dict[str, Any]) -> str:
     numbers = [str(number) for number in results["threads"]]
-    return f", with {' or '.join(numbers)} threads" if numbers else ""
+    threads = "thread" if numbers == ["1"] else "threads"
+    return f", with {' or '.join(numbers)} {threads}" if numbers else ""
 
 
 def figures(section: Section) -> dict[str, Plot]:

@@ -296,9 +296,9 @@ def _ratios(results: Results, shown: Sequence[str], settings: Settings) -> PageT
         "compared",
         "times faster to train",
         "with prediction",
-        "slower, %",
-        "faster, %",
-        "faster with a λ by images left out, %",
+        "views or exact, %",
+        "averaged, %",
+        "averaged with a λ by images left out, %",
     )
     where = ", ".join(filter(None, machines))
     title = "How much faster, in closed form" + (f", on {where}" if where else "")

@@ -74,7 +74,9 @@ def _compared(profile: InvarianceProfile) -> str:
         f"{profile.network} is more invariant than {profile.against} in "
         f"{len(known) - len(worse)} of {count(len(known), 'case')} (a layer under an augmentation)"
     )
-    return f"{text}; the exceptions are {listed(worse, 4)}." if worse else f"{text}."
+    if not worse:
+        return f"{text}."
+    return f"{text}; the exception{'s are' if len(worse) > 1 else ' is'} {listed(worse, 4)}."
 
 
 def say(value: float | None) -> str:

@@ -254,7 +254,7 @@ def _check(network: nn.Module, data: _Inputs, augmentations: list[Augmentation])
     if network.training:
         raise AuguryError(
             "the network is in training mode, where its features depend on the rest of the batch "
-            "and is random: call network.eval() first"
+            "and are random: call network.eval() first"
         )
     if len(data.stream) < 2:
         raise AuguryError("invariance needs at least two examples, to compare their distance")

@@ -40,6 +40,9 @@ def setting(data=None, **options):
     return Setting(data, Flatten(), options.pop("n_views", 4), 1, CPU, **options)
 
 
+CLASS_MOVES = torch.tensor([[0.01, 0.1], [-0.01, 0.2], [0.02, 0.0], [0.0, -0.1]])
+
+
 class Made(ClosedForm):
     """A score with made-up estimates."""
 
@@ -53,10 +56,11 @@ class Made(ClosedForm):
 
 def judged(value, replicates, base=0.5, base_replicates=REPLICATES, chance=-math.inf):
     none = torch.tensor([0.4, 0.3])
+    moved = none + torch.tensor([0.1, -0.2])
     score = Made(setting())
     score.found = {
-        identity(): Estimate(base, base_replicates, none, chance),
-        flips(): Estimate(value, replicates, none + torch.tensor([0.1, -0.2])),
+        identity(): Estimate(base, base_replicates, none, chance, none.expand(4, 2)),
+        flips(): Estimate(value, replicates, moved, chance, moved + CLASS_MOVES),
     }
     return score.judge_all([flips()])
 
@@ -72,7 +76,10 @@ def test_gain_interval_and_probability_by_hand():
     assert row.gain - row.low == pytest.approx(t(3).ppf(0.975) * error)
     assert row.probability == pytest.approx(t(3).cdf(0.1 / error))
     assert [gain for gain, *_ in row.per_class] == pytest.approx([0.1, -0.2])
-    assert row.per_class[0][1:] == (-math.inf, math.inf)
+    for (gain, low, high), moved in zip(row.per_class, CLASS_MOVES.T, strict=True):
+        error = math.sqrt(3 / 4 * float((moved - moved.mean()).square().sum()))
+        assert high - gain == pytest.approx(t(3).ppf(0.975) * error, rel=1e-5)
+        assert gain - low == pytest.approx(t(3).ppf(0.975) * error, rel=1e-5)
     assert found.matters == pytest.approx(0.01 * 0.5)
     own = math.sqrt(3 / 4 * float((REPLICATES - REPLICATES.mean()).square().sum()))
     assert found.baseline.high - 0.5 == pytest.approx(t(3).ppf(0.975) * own)
@@ -202,7 +209,7 @@ def test_kernel_and_features_predict_the_same_and_as_by_hand(ratio):
             penalty = tried * 2 * size * m / 24 * torch.eye(m, dtype=torch.float64)
             alpha = torch.linalg.solve(kernel[inside][:, inside] + penalty, y[inside])
             out[outside] = kernel[outside][:, inside] @ alpha
-        best = min(best, float((out - y).square().mean()))
+        best = min(best, float((out - y).square().mean() / y.var(correction=0)))
     assert found[0].value == pytest.approx(-best)
 
 

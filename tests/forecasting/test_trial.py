@@ -196,6 +196,10 @@ class TestRank:
         y[3] = 1e12
         found = augury.rank(rng.normal(size=(120, 4)), y, ["jitter(0.3)"], epochs=2, effort=3)
         assert abs(found.rows[0].gain) <= 100
+        for score in ("ridge", "kernel-ridge", "alignment", "centred-alignment"):
+            found = augury.rank(rng.normal(size=(120, 4)), y, ["jitter(0.3)"], score=score)
+            assert abs(found.baseline.score) < 3  # of the variance, which the outlier makes up
+            assert abs(found.rows[0].gain) < 3
 
     def test_bad_plans_and_budgets_are_refused(self, data):
         for options, says in (

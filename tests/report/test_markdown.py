@@ -9,7 +9,7 @@ from report_rankings import EVIL, SPECS, make_ranking
 
 from augury.report import to_markdown
 from augury.report.markdown import code, escape
-from augury.report.words import INTERVAL
+from augury.report.words import INTERVAL, Unit
 
 
 def cells(line: str) -> list[str]:
@@ -29,6 +29,10 @@ def test_markdown_tables_have_one_shape() -> None:
     assert cells(lines[-1])[1] == "no augmentation"
     (part,) = re.findall(r"## By class\n\n(.*?)\n\n##", text, re.S)
     assert {len(cells(line)) for line in part.splitlines()} == {3}
+    gain, low, high = ranking.rows[1].per_class["a|b"]
+    unit = Unit.of(ranking)
+    shown = next(cells(line) for line in part.splitlines() if cells(line)[0] == f"`{SPECS[0]}`")
+    assert shown[2].replace("**", "") == f"{unit.signed(gain)} ({unit.span(low, high)})"
 
 
 def test_markdown_says_the_same_in_the_same_order() -> None:

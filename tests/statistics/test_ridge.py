@@ -88,12 +88,12 @@ def test_the_estimate_is_the_least_calibrated_log_loss(seed):
         assert float(found.per_class[c]) == pytest.approx(-own.mean() if len(own) else 0, abs=1e-5)
 
 
-def test_a_real_target_is_judged_by_squared_error():
+def test_a_real_target_is_judged_by_the_share_of_its_variance():
     orbit, _, _ = problem(3)
     y = orbit.origin[:, :1] + 0.1 * orbit.origin[:, 1:2]
     statistic = fitted(orbit, y, classes=False, ratios=(0.01,))
     errors = {
-        ratio: ((statistic.predict(ratio) - y) ** 2).mean().item()
+        ratio: ((statistic.predict(ratio) - y) ** 2).mean().item() / y.var(correction=0).item()
         for ratio in (0.01 / math.sqrt(10), 0.01, 0.01 * math.sqrt(10))
     }
     found = statistic.result()
@@ -295,4 +295,22 @@ def test_chance_is_the_best_that_one_prediction_for_all_can_do():
     entropy = -(0.75 * math.log(0.75) + 0.25 * math.log(0.25))
     assert HeldOutRisk(x, y, True).estimate(torch.ones(4)).chance == pytest.approx(-entropy)
     real = torch.tensor([[1.0], [2.0], [3.0], [6.0]], dtype=torch.float64)
-    assert HeldOutRisk(x, real, False).estimate(torch.ones(4)).chance == pytest.approx(-3.5)
+    assert HeldOutRisk(x, real, False).estimate(torch.ones(4)).chance == -1.0
+    mean = real.mean(0).expand(4, 1)
+    assert float(HeldOutRisk(x, real, False).losses(mean).mean()) == pytest.approx(1.0)
+    same = HeldOutRisk(x, torch.ones(4, 1), False)
+    assert same.losses(torch.zeros(4, 1)).tolist() == [1.0] * 4  # nothing to explain
+
+
+def test_replicates_of_classes_leave_out_groups():
+    generator = torch.Generator().manual_seed(0)
+    loss = torch.rand(30, generator=generator, dtype=torch.float64)
+    y = torch.eye(3, dtype=torch.float64)[torch.arange(30) % 3]
+    found = HeldOutRisk(torch.zeros(30, 1), y, True, groups=5).estimate(loss)
+    group = group_of(torch.arange(30), 5)
+    for c in range(3):
+        own = y[:, c] == 1
+        assert float(found.per_class[c]) == pytest.approx(-float(loss[own].mean()))
+        for g in range(5):
+            rest = loss[own & (group != g)].mean()
+            assert float(found.class_replicates[g, c]) == pytest.approx(-float(rest))

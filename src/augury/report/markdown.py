@@ -92,12 +92,13 @@ def _classes(result: Ranking) -> str:
 
 
 def _gain(row: Row, name: str, unit: Unit) -> str:
-    """Write the gain of a class, in bold where its interval excludes zero."""
+    """Write the gain of a class with its interval, in bold where that excludes zero."""
     if name not in row.per_class:
         return "–"
     gain, low, high = row.per_class[name]
     text = unit.signed(gain)
-    return f"**{text}**" if low > 0 or high < 0 else text
+    text = f"**{text}**" if low > 0 or high < 0 else text
+    return f"{text} ({unit.span(low, high)})"
 
 
 def _rows(result: Ranking) -> str:

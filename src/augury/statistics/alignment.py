@@ -60,9 +60,10 @@ class Alignment(Statistic):
         replicates = []
         for g in range(self.groups):
             rest = tuple(t - part[g] for t, part in zip(total, self.sums, strict=True))
-            replicates.append(self._ratio(rest)[0])
+            replicates.append(self._ratio(rest))
+        whole, by_class = (torch.stack(parts).cpu() for parts in zip(*replicates, strict=True))
         chance = float(self._chance(total))
-        return Estimate(float(value), torch.stack(replicates).cpu(), per_class.cpu(), chance)
+        return Estimate(float(value), whole, per_class.cpu(), chance, by_class)
 
     def _ratio(self, sums: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         """Return the alignment, and that of each class with the kernel of its own members."""

@@ -6,7 +6,7 @@ import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 import torch
@@ -30,6 +30,8 @@ class Estimate:
         their replicates are paired.
     per_class
         ``(C,)``, or empty.
+    class_replicates
+        ``(G, C)``: the same without group g, or empty.
     chance
         What it would be if the labels had nothing to do with the examples.
     """
@@ -38,6 +40,7 @@ class Estimate:
     replicates: Tensor
     per_class: Tensor
     chance: float = -math.inf
+    class_replicates: Tensor = field(default_factory=lambda: torch.empty(0, 0))
 
 
 class Statistic(ABC):

@@ -47,11 +47,11 @@ class HeldOutRisk:
         )
 
     def losses(self, predictions: Tensor) -> Tensor:
-        """Return the loss of each prediction ``(N, C)``: log-loss or squared error."""
+        """Return the loss of each prediction ``(N, C)``: log-loss, or 1 − R² on average."""
         targets = self.targets.to(predictions)
         if self.classes:
             return calibrated_log_loss(predictions, targets.argmax(-1))
-        return (predictions - targets).square().sum(-1)
+        return (predictions - targets).square().sum(-1) / self._variance().to(predictions)
 
     def best(self, predict: Callable[[float], Tensor], ratios: Sequence[float]) -> Estimate:
         """Judge `predict` at these penalties, then at √10 to either side of the best of them."""
@@ -75,19 +75,31 @@ class HeldOutRisk:
         by_group = loss.new_zeros(self.groups, 2)
         by_group.index_add_(0, group, torch.stack([loss, torch.ones_like(loss)], 1))
         total, count = (by_group.sum(0) - by_group).unbind(1)
-        per_class = loss.new_zeros(0)
+        per_class, by_class = loss.new_zeros(0), loss.new_zeros(0, 0)
         if self.classes:
             targets = self.targets.to(loss)
-            per_class = -(loss @ targets) / targets.sum(0).clamp_min(1)
-        chance = -self._loss_of_chance()
-        return Estimate(-float(loss.mean()), (-total / count).cpu(), per_class.cpu(), chance)
+            sums = loss.new_zeros(self.groups, 2, targets.shape[1])
+            sums.index_add_(0, group, torch.stack([loss.unsqueeze(1) * targets, targets], 1))
+            lost, members = sums.sum(0)
+            per_class = -lost / members.clamp_min(1)
+            lost, members = (sums.sum(0) - sums).unbind(1)
+            by_class = -lost / members.clamp_min(1)
+        return Estimate(
+            -float(loss.mean()), (-total / count).cpu(), per_class.cpu(), -self._loss_of_chance(),
+            by_class.cpu(),
+        )  # fmt: skip
 
     def _loss_of_chance(self) -> float:
-        """Return the least loss of one prediction for all: an entropy, or a variance."""
-        shares = self.targets.double().mean(0)
-        if self.classes:
-            return float(torch.special.entr(shares).sum())
-        return float((self.targets.double() - shares).square().sum(1).mean())
+        """Return the least loss of one prediction for all: an entropy, or 1."""
+        if not self.classes:
+            return 1.0
+        return float(torch.special.entr(self.targets.double().mean(0)).sum())
+
+    def _variance(self) -> Tensor:
+        """Return the variance of real targets; 1 where they do not vary."""
+        targets = self.targets.double()
+        found = (targets - targets.mean(0)).square().sum(1).mean()
+        return torch.where(found > 0, found, torch.ones_like(found))
 
 
 def folds_of(examples: int, folds: int, device: torch.device) -> list[tuple[Tensor, Tensor]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -195,9 +194,10 @@ class ClosedForm(Score):
         interval = jackknife(gain, found.replicates - base.replicates)
         error = max(interval.error, 1e-12)
         probability = float(stdtr(max(1, len(base.replicates) - 1), gain / error))
-        per_class = tuple(
-            (change, -math.inf, math.inf) for change in (found.per_class - base.per_class).tolist()
-        )
+        changes = (found.per_class - base.per_class).tolist()
+        without = (found.class_replicates - base.class_replicates).unbind(1)
+        classes = [jackknife(one, rest) for one, rest in zip(changes, without, strict=True)]
+        per_class = tuple((one.value, one.low, one.high) for one in classes)
         return Judgement(
             found.value, gain, interval.low, interval.high, probability, per_class,
             clear=not interval.low <= 0 <= interval.high,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -223,25 +224,25 @@ def test_what_the_plan_says(monkeypatch):
 def budgeted(monkeypatch, left):
     """Choose repeats on a clock of half a second a call, with `left` seconds after the fits.
 
-    The clock is read at 100 s, each of two fits moves it on, and it is read again at 101.5 s: so
-    four folds of one candidate take 6 s. At 102 s, 3.5 s were spent.
+    The clock is read before each of two fits, which move it on: the second takes from 101.5 s to
+    102.5 s, so four folds of one candidate and of none take 8 s. At 103 s, 4.5 s were spent.
     """
     ticks = iter(np.arange(100, 200, 0.5))
     monkeypatch.setattr(module, "perf_counter", lambda: float(next(ticks)))
     monkeypatch.setattr(module, "fit_trees", lambda *_: next(ticks))
-    data, budget = table(), (3.5 + left) / 0.85
+    data, budget = table(), (4.5 + left) / 0.85
     made = BoostingScore(Setting(data, None, 8, 5, CPU, budget=budget, started=98.5))
     return made._repeats(make_fold(data, Trial(1, 60, 4), 5, 0), [column_noise(0.1)])
 
 
 @pytest.mark.parametrize(
-    ("left", "repeats"), [(24.01, 4), (23.99, 2), (12.01, 2), (11.99, 1), (6.01, 1)]
+    ("left", "repeats"), [(32.01, 4), (31.99, 2), (16.01, 2), (15.99, 1), (8.01, 1)]
 )
 def test_a_budget_decides_how_often(monkeypatch, left, repeats):
     assert budgeted(monkeypatch, left) == repeats
 
 
 def test_a_budget_that_is_too_short_says_what_is_needed(monkeypatch):
-    needed = round((6.0 + 102.5 - 98.5) / 0.85)
+    needed = math.ceil((8.0 + 103.5 - 98.5) / 0.85)
     with pytest.raises(AuguryError, match=f"for 1 candidate; give at least {needed} s"):
-        budgeted(monkeypatch, 5.99)
+        budgeted(monkeypatch, 7.99)

@@ -151,9 +151,9 @@ def test_what_is_needed_is_said(clock):
 @pytest.mark.parametrize(
     ("candidates", "said"),
     [
-        (0, "for training without augmentation; give at least 3 s$"),
-        (1, "for 1 candidate; give at least 3 s$"),
-        (2, "for 2 candidates; give at least 3 s, or fewer candidates$"),
+        (0, "for training without augmentation; give at least 4 s$"),
+        (1, "for 1 candidate; give at least 4 s$"),
+        (2, "for 2 candidates; give at least 4 s, or fewer candidates$"),
     ],
 )
 def test_candidates_are_counted(candidates, said):

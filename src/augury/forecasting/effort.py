@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -180,7 +181,7 @@ def too_short(budget: float, needed: float, candidates: int) -> AuguryError:
     return AuguryError(
         f"a budget of {budget:g} s is too short for "
         f"{what if candidates else 'training without augmentation'}; give at least "
-        f"{needed:.0f} s{', or fewer candidates' if candidates > 1 else ''}"
+        f"{math.ceil(needed)} s{', or fewer candidates' if candidates > 1 else ''}"
     )
 
 

@@ -124,8 +124,9 @@ class BoostingScore(Score):
             return max(repeats for least, repeats in _REPEATS.items() if level >= least)
         table, begun = table_of(setting.data, fold.train), perf_counter()
         for candidate in (None, *candidates[:1]):
+            begun = perf_counter()  # of the last: the first fit also imports the library
             fit_trees(setting.data, fold.train, candidate, table, setting.seed, self.copies)
-        once = (perf_counter() - begun) * _FOLDS * max(1, len(candidates))
+        once = (perf_counter() - begun) * _FOLDS * (1 + len(candidates))
         left = setting.budget * _SAFETY - (perf_counter() - setting.started)
         fitting = [repeats for repeats in _REPEATS.values() if repeats * once <= left]
         if not fitting:

@@ -270,7 +270,7 @@ def test_shell_completion_offers_choices():
     assert "kernel-ridge" in done.stdout.split(), (done.stdout, done.stderr)
 
 
-@pytest.mark.parametrize("where", ["typer", "torch"])
+@pytest.mark.parametrize("where", ["augury.cli.output", "typer", "torch"])
 def test_an_interrupt_at_any_moment_says_one_line(tmp_path, where):
     """Libraries may turn an interrupt while they are imported into an error of their own."""
     (tmp_path / "sitecustomize.py").write_text(

@@ -6,12 +6,9 @@ import contextlib
 import io
 import signal
 import sys
+from collections.abc import Callable
 from types import FrameType
 from typing import NoReturn
-
-from augury._base.errors import AuguryError
-from augury.cli.interrupted import Interrupted
-from augury.cli.output import abandon_output
 
 
 def main() -> None:
@@ -27,22 +24,40 @@ def main() -> None:
         signal.default_int_handler(number, frame)
 
     before = signal.signal(signal.SIGINT, press)
+    try:
+        _run(lambda: pressed)
+    except KeyboardInterrupt:
+        _stop("interrupted: nothing was written", 130)
+    except Exception:
+        if pressed:  # an interrupted import of a C extension raises an ImportError of its own
+            _stop("interrupted: nothing was written", 130)
+        raise
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _run(pressed: Callable[[], bool]) -> None:
+    """Run a command and say what goes wrong; imports are inside, as they may be interrupted."""
+    from augury._base.errors import AuguryError
+    from augury.cli.interrupted import Interrupted
+    from augury.cli.output import abandon_output
+
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # not where it is closed, or a test's own
             with contextlib.suppress(OSError):  # of what was to be flushed before
                 stream.reconfigure(errors="replace")  # a terminal may lack a name's characters
     try:
-        from augury.cli.app import app  # inside, so that an interrupt of the import is caught too
+        from augury.cli.app import app
 
         code = app(prog_name="augury", standalone_mode=False)
-        if pressed:
+        if pressed():
             raise KeyboardInterrupt  # typer has turned it into an exit code
         sys.exit(code or 0)
     except Exception as error:  # sorted below: what is not the user's is raised again
         if isinstance(error, Interrupted):
             _stop(f"interrupted: {error}", 130)
-        if pressed:  # an interrupted import of a C extension raises an ImportError of its own
-            _stop("interrupted: nothing was written", 130)
+        if pressed():
+            raise
         if isinstance(error, AuguryError):
             _stop(f"error: {error}", 2)
         if isinstance(error, BrokenPipeError):  # the reader of our output has left, as `head` does
@@ -52,10 +67,6 @@ def main() -> None:
         if usage is None:
             raise
         _stop(f"error: {usage()}", 2)
-    except KeyboardInterrupt:
-        _stop("interrupted: nothing was written", 130)
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _stop(message: str, code: int) -> NoReturn:

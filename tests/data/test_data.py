@@ -36,6 +36,9 @@ def test_the_helper_itself_fails_on_other_words() -> None:
     ("shape", "dtype", "kind", "expected"),
     [
         ((6, 8, 9, 3), "u1", None, (3, 8, 9)),  # channels last
+        ((6, 8, 9, 2), "u1", None, (2, 8, 9)),
+        ((6, 9, 9, 7), "u1", None, (7, 9, 9)),  # square images, many channels last
+        ((6, 7, 9, 9), "u1", None, (7, 9, 9)),
         ((6, 3, 8, 9), "u1", None, (3, 8, 9)),  # channels first
         ((6, 3, 8, 3), "u1", None, (3, 8, 3)),  # in doubt: channels first
         ((6, 8, 9, 4), "u1", None, (3, 8, 9)),  # alpha dropped

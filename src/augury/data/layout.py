@@ -12,7 +12,7 @@ from augury._base.errors import AuguryError
 from augury._base.text import cause
 
 KINDS = ("image", "sound", "series", "vector")
-_CHANNELS = (1, 3, 4)
+_CHANNELS = (1, 2, 3, 4)
 _LEAST_SIDE = 6
 
 
@@ -103,6 +103,10 @@ def _sound(x: np.ndarray) -> tuple[np.ndarray, list[str]]:
 def _images(x: np.ndarray) -> tuple[np.ndarray, list[str]]:
     if x.shape[3] in _CHANNELS and x.shape[1] not in _CHANNELS:
         x = x.transpose(0, 3, 1, 2)
+    elif x.shape[1] == x.shape[2] > x.shape[3] > max(_CHANNELS):
+        sides = _sides(x)
+        x = x.transpose(0, 3, 1, 2)
+        return x, [f"images of shape {sides} were taken as {x.shape[1]} channels of square images"]
     if x.shape[1] == 4:
         return x[:, :3], ["the fourth channel (alpha) was dropped"]
     return x, []

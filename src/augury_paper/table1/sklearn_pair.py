@@ -39,6 +39,7 @@ def fit_pair(bench: Bench, dataset: str, settings: Settings) -> dict[str, Any]:
     ridge = _best_ridge(sampler.fit_transform(x), y, sampler.transform(_flat(held)), held)
     del x
     found: dict[str, Any] = {"selection_seconds": [time.perf_counter() - started]}
+    found["ridges"] = list(_RIDGES)
     found |= {key: [] for key in ("accuracy", "seconds", "training_seconds", "ridge")}
     found |= {key: [] for key in ("processor_seconds", "training_processor_seconds")}
     counts = np.zeros(len(test), dtype=np.uint8)

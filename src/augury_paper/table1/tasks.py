@@ -53,7 +53,7 @@ class ImageTask:
     turn: str
     share: float
     nodes: int
-    least: float = 1e-6
+    least: float = 1e-7
 
     @property
     def ridges(self) -> tuple[float, ...]:
@@ -72,7 +72,7 @@ class ImageTask:
 TASKS = {
     "mnist": ImageTask("rotation(15)", "rotation(15)", 1, 4),
     "cifar10": ImageTask("rotation(15)", "rotation(5)", 1, 4),
-    "mammograms": ImageTask("rotation(180)", "", 36 / 16, 36, least=1e-7),
+    "mammograms": ImageTask("rotation(180)", "", 36 / 16, 36),
 }
 
 

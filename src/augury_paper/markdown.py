@@ -47,9 +47,9 @@ _OTHERS = {
         "Table 1 in closed form on a CPU",
         f"The same with {CPU.examples:,} training images, or with all 1,153 mammograms, and "
         "{trials}. Where held-out images are used to choose λ, it is chosen in half decades. The "
-        "methods were timed one after another, those of CIFAR-10 on a machine with other work on "
-        "it, so the ratios of times are only rough; the page on kernel methods has times of "
-        "methods that took turns. These are not the paper's settings and are not "
+        "methods were timed one after another, some of them on a machine with other work on it, so "
+        "the ratios of times are only rough; the page on kernel methods has times of methods that "
+        "took turns. These are not the paper's settings and are not "
         "included in the headline.",
     ),
 }

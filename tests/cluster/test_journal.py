@@ -49,9 +49,9 @@ def test_what_is_no_journal_is_not_removed(tmp_path):
     assert (tmp_path / "folder" / "photo.png").exists()
     journal = Journal.open(tmp_path / "j", {})
     journal.write("a job", (torch.zeros(1),))
-    (tmp_path / "j" / "notes.txt").touch()
+    (tmp_path / "j" / "model.safetensors").touch()
     journal.remove()
-    assert [file.name for file in (tmp_path / "j").iterdir()] == ["notes.txt"]
+    assert [file.name for file in (tmp_path / "j").iterdir()] == ["model.safetensors"]
 
 
 def test_a_damaged_result_is_named(tmp_path):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from scipy.stats import t
 
+import augury
 from augury.augmentations import flips, identity, rotation
 from augury.data import as_dataset
 from augury.features import Flatten
@@ -84,6 +86,24 @@ def test_gain_interval_and_probability_by_hand():
     own = math.sqrt(3 / 4 * float((REPLICATES - REPLICATES.mean()).square().sum()))
     assert found.baseline.high - 0.5 == pytest.approx(t(3).ppf(0.975) * own)
     assert (found.baseline.score, found.baseline.gain, found.baseline.probability) == (0.5, 0, 0.5)
+
+
+def test_few_members_of_a_class_show_little():
+    """Two members have one degree of freedom, and one has no interval."""
+    y = np.array([0] * 12 + [1, 1, 2, 2])
+    data = augury.as_dataset(np.random.default_rng(0).normal(size=(16, 3)), y, kind="vector")
+    data = replace(data, x=data.x[:-1], y=data.y[:-1])  # one is left of the last class
+    score = Made(Setting(data, Flatten(), 4, 1, CPU))
+    moves = torch.tensor([[0.0, 0.0, 0.0], [0.1, 0.1, 0.1], [0.2, 0.2, 0.2], [0.3, 0.3, 0.3]])
+    base = Estimate(0.5, REPLICATES, torch.zeros(3), class_replicates=torch.zeros(4, 3))
+    found = Estimate(0.6, REPLICATES, torch.ones(3), class_replicates=moves)
+    many, two, one = score._by_class(found, base)
+    error = math.sqrt(3 / 4 * float((moves[:, 0] - 0.15).square().sum()))
+    assert many[2] - 1 == pytest.approx(t(3).ppf(0.975) * error, rel=1e-5)
+    assert two[2] - 1 == pytest.approx(t(1).ppf(0.975) * error, rel=1e-5)
+    assert one == (1.0, -math.inf, math.inf)
+    broken = Estimate(0.6, REPLICATES, torch.ones(3), class_replicates=moves / 0)
+    assert score._by_class(broken, base)[0] == (1.0, -math.inf, math.inf)
 
 
 def test_an_interval_with_zero_is_not_clear():

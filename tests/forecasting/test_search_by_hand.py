@@ -24,6 +24,18 @@ CPU = torch.device("cpu")
 SIZE = 200
 TRIVIAL = "trivial_augment(1)"
 GAINS = {"rotation(15)": 0.16, "flips": 0.1, "noise(0.05)": -0.1, TRIVIAL: 0.02}
+
+
+class Low(dict):
+    """Gains of which those that are not named are low."""
+
+    def get(self, key, default=None):
+        return super().get(key, -0.1)
+
+    def __or__(self, other):
+        return Low({**self, **other})
+
+
 WORK = Effort(20, 30, 40, 50, finalists=2, contenders=2, folds=2, part_folds=2)
 
 
@@ -208,16 +220,15 @@ def test_where_nothing_helps_nothing_is_chosen(made, monkeypatch):
     row = found.chosen
     assert (row.gain, row.low, row.high, row.probability, row.rounds) == (0, 0, 0, 0.5, 2)
     assert found.per_class == {}
+    monkeypatch.setitem(globals(), "GAINS", Low(GAINS) | {"noise(0.05)": -0.04})
     fixed = search_policy(images(), device="cpu", always=["noise(0.05)"])
     assert fixed.spec == "noise(0.05)"
     assert fixed.reason == (
-        "Nothing with the required parts beat training without augmentation, so these are the "
-        "required parts alone."
+        "Nothing with the required parts beat training without augmentation; this lost least."
     )
     assert fixed.chosen.gain < -1  # what they cost is not hidden
     assert fixed.chosen.low < fixed.chosen.gain < fixed.chosen.high
-    assert fixed.chosen.probability < 0.1
-    assert sum(row.spec == fixed.spec and not row.part for row in fixed.rows) == 1
+    assert fixed.chosen.probability < 0.4
     assert fixed.per_class
     rows = [row for row in fixed.rows if row.role != "shorter"]
     assert [row.spec for row in rows].count("noise(0.05)") == 1
@@ -348,6 +359,27 @@ def test_what_is_excluded_is_said_to_be(made, monkeypatch):
     assert found.reason == "Nothing that may be chosen beat training without augmentation."
     again = augury.Policy.from_json(found.to_json())
     assert [row.allowed for row in again.rows] == [row.allowed for row in found.rows]
+
+
+def test_where_required_parts_hurt_what_loses_least_is_chosen(made, monkeypatch):
+    monkeypatch.setitem(globals(), "GAINS", Low({"flips >> invert": -0.04}))
+    monkeypatch.setattr(space, "RIVALS", ("flips >> invert", "invert >> flips"))
+    found = search_policy(images(), device="cpu", always=["flips"])
+    assert found.spec == "flips >> invert"
+    assert found.chosen.gain < 0
+    assert found.reason.endswith("this lost least.")
+
+
+def test_what_must_be_there_must_come_first_as_a_part():
+    one = searching(always=["flips"])
+    for spec, able in (
+        ("flips", True),
+        ("flips >> noise(0.1)", True),
+        ("noise(0.1) >> flips", False),
+        ("flips | noise(0.1)", False),
+        ("flips ** 2", False),
+    ):
+        assert one._eligible(parse(spec)) is able
 
 
 def searching(**given):

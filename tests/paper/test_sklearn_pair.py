@@ -11,14 +11,14 @@ import augury
 from augury_paper.table1 import sklearn_pair as module
 
 
-@pytest.mark.parametrize("noise", [0.1, 3.0])
-def test_the_chosen_ridge_is_right_most_often(noise):
-    """By `RidgeClassifier` itself, for every λ."""
-    rng = np.random.default_rng(0)
-    y, new_y = np.arange(90) % 3, np.arange(60) % 3
-    centres = rng.normal(size=(3, 20)).astype(np.float32)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_chosen_ridge_is_right_most_often(seed):
+    """By `RidgeClassifier` itself, for every λ; of nearly as many features as rows."""
+    rng = np.random.default_rng(seed)
+    y, new_y = np.arange(60) % 3, np.arange(600) % 3
+    centres = rng.normal(size=(3, 55)).astype(np.float32)
     x, new = (
-        (centres[one] + noise * rng.normal(size=(len(one), 20))).astype(np.float32)
+        (centres[one] + 2 * rng.normal(size=(len(one), 55))).astype(np.float32)
         for one in (y, new_y)
     )
     held = augury.as_dataset(new, new_y)
@@ -27,7 +27,8 @@ def test_the_chosen_ridge_is_right_most_often(noise):
         ridge: (RidgeClassifier(alpha=ridge * len(x)).fit(x, y).predict(new) == new_y).mean()
         for ridge in module._RIDGES
     }
-    assert right[found] >= max(right.values()) - 1 / len(new)  # a tie within rounding
+    assert max(right.values()) > min(right.values()) + 0.1
+    assert right[found] >= max(right.values()) - 2 / len(new)  # a tie within rounding
     assert found in module._RIDGES
 
 

@@ -131,6 +131,8 @@ def test_findings() -> None:
     barred = (*Found().rows, Row("trivial_augment(2)", "rival", 8.0, 6.0, 9.0, allowed=False))
     found = {f.code: f for f in page.find(Found(rows=barred))}
     assert "P002" not in found  # it is far more than noise
+    lost = (Row("flips", "chosen", -3.0, -5.0, -1.0), Row("invert", "rival", -1.0, -2.0, 0.0))
+    assert "P002" not in {f.code for f in page.find(Found(rows=lost))}
     assert found["P005"].evidence == ("TrivialAugment × 2: +8.0 points",)
     few = Found(dataset={**Found().dataset, "warnings": [["few-examples", "there are only 60"]]})
     assert any(f.evidence == ("there are only 60",) for f in page.find(few))

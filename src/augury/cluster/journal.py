@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
@@ -16,6 +17,7 @@ from augury._base.files import is_partial, write
 from augury._base.given import as_path
 
 _ABOUT = "journal.json"
+_JOB = re.compile(r"[0-9a-f]{32}\.safetensors")
 
 
 class Journal:
@@ -92,7 +94,7 @@ class Journal:
         if self.path is None or not (self.path / _ABOUT).is_file():
             return
         for file in self.path.iterdir():
-            if file.suffix == ".safetensors" or is_partial(file):
+            if file.is_file() and (_JOB.fullmatch(file.name) or is_partial(file)):
                 file.unlink(missing_ok=True)
         (self.path / _ABOUT).unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # other files are not the journal's

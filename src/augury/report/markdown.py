@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING
 
@@ -98,7 +99,7 @@ def _gain(row: Row, name: str, unit: Unit) -> str:
     gain, low, high = row.per_class[name]
     text = unit.signed(gain)
     text = f"**{text}**" if low > 0 or high < 0 else text
-    return f"{text} ({unit.span(low, high)})"
+    return f"{text} ({unit.span(low, high)})" if math.isfinite(high - low) else text
 
 
 def _rows(result: Ranking) -> str:

@@ -30,8 +30,9 @@ _BETTER = (
     (
         "P005",
         False,
-        "A recipe that was excluded has a higher gain",
-        "It lacks a required part or contains a forbidden one (--always, --never).",
+        "Excluded recipes have a higher gain",
+        "They do not begin with the required parts, or may apply a forbidden one (--always, "
+        "--never).",
     ),
 )
 """The findings on recipes with a higher gain, by whether they may be chosen."""
@@ -243,7 +244,7 @@ def find(policy: ShownPolicy) -> tuple[Finding, ...]:
     better = [row for row in compared(policy) if row.role == "rival" and row.gain > chosen.gain]
     for number, allowed, title, advice in _BETTER:
         rows = [row for row in better if row.allowed == allowed]
-        if rows and chosen.rounds:
+        if rows and chosen.rounds and (chosen.gain > 0 or not allowed):
             evidence = tuple(f"{label(row)}: {UNIT.gain(row.gain)}" for row in rows)
             found.append(Finding(number, "info", title, evidence, advice))
     idle = [part for part, gain in policy.contributions.items() if gain <= 0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -144,7 +145,8 @@ def _class_words(row: Row, name: str, unit: Unit) -> str:
     if name not in row.per_class:
         return "unknown"
     gain, low, high = row.per_class[name]
-    return f"{unit.signed(gain)} ({unit.span(low, high)})"
+    span = unit.span(low, high) if math.isfinite(high - low) else "interval unknown"
+    return f"{unit.signed(gain)} ({span})"
 
 
 def class_names(ranking: Ranking) -> list[str]:

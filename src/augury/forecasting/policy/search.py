@@ -17,7 +17,7 @@ from augury._base.devices import resolve_device
 from augury._base.errors import AuguryError
 from augury._base.given import as_whole
 from augury._base.progress import Tick, ticking, with_progress
-from augury.augmentations import Augmentation, identity, parse
+from augury.augmentations import Augmentation, Then, identity, parse
 from augury.cluster import Cluster, open_workers
 from augury.data import Dataset, InMemory, as_dataset, describe
 from augury.forecasting.forecast import Judgement
@@ -200,7 +200,7 @@ class _Search:
         final = self._leaders(tried)
         judged, contenders = self._race(final)
         best = self._choose(final, judged, contenders)
-        chosen = final[best] if best is not None else self._fallback()
+        chosen = final[best] if best is not None else self._fallback(final, judged)
         place = final.index(chosen) if self.learnt and chosen in final else None
         counts = [1 + (p in tried) + (k in contenders) for k, p in enumerate(final)]
         rows = [
@@ -298,14 +298,20 @@ class _Search:
         self.learnt = forecast.baseline.learnt
         return judged, kept
 
-    def _fallback(self) -> Augmentation:
-        """Return what to train with where nothing was chosen."""
-        return _mild(self.space) if not self.learnt else self.space.complete(identity())
+    def _fallback(self, final: list[Augmentation], judged: list[Judgement]) -> Augmentation:
+        """Return what to train with where nothing was chosen: with required parts, the best."""
+        if not self.learnt:
+            return _mild(self.space)
+        able = [k for k in range(len(final)) if self._eligible(final[k])]
+        if not self.space.always or not able:
+            return self.space.complete(identity())
+        return final[max(able, key=lambda k: judged[k].gain)]
 
     def _eligible(self, candidate: Augmentation) -> bool:
         """Return whether a candidate keeps to what the user fixed and forbade."""
-        begins = repr(candidate).startswith(repr(self.space.complete(identity())))
-        return self.space.allows(candidate) and (not self.space.always or begins)
+        parts, wanted = (Then.of(p).parts for p in (candidate, self.space.complete(identity())))
+        begins = not self.space.always or parts[: len(wanted)] == wanted
+        return begins and self.space.allows(candidate)
 
     def _choose(
         self, final: list[Augmentation], judged: list[Judgement], contenders: list[int]
@@ -372,8 +378,8 @@ class _Search:
             )
         if best is None and self.space.always:
             return (
-                "Nothing with the required parts beat training without augmentation, so these are "
-                "the required parts alone."
+                "Nothing with the required parts beat training without augmentation; this lost "
+                "least."
             )
         if best is None:
             free = all(self._eligible(policy) for policy in final)

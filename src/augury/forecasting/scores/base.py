@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +10,7 @@ from time import perf_counter
 from typing import Any
 
 import torch
-from scipy.special import stdtr
+from scipy.special import stdtr, stdtrit
 from torch import Tensor
 
 from augury._base.rng import Rng
@@ -194,11 +195,21 @@ class ClosedForm(Score):
         interval = jackknife(gain, found.replicates - base.replicates)
         error = max(interval.error, 1e-12)
         probability = float(stdtr(max(1, len(base.replicates) - 1), gain / error))
+        return Judgement(
+            found.value, gain, interval.low, interval.high, probability,
+            self._by_class(found, base), clear=not interval.low <= 0 <= interval.high,
+        )  # fmt: skip
+
+    def _by_class(self, found: Estimate, base: Estimate) -> tuple[tuple[float, float, float], ...]:
+        """Return the change of each class with its interval, from no more groups than members."""
         changes = (found.per_class - base.per_class).tolist()
         without = (found.class_replicates - base.class_replicates).unbind(1)
-        classes = [jackknife(one, rest) for one, rest in zip(changes, without, strict=True)]
-        per_class = tuple((one.value, one.low, one.high) for one in classes)
-        return Judgement(
-            found.value, gain, interval.low, interval.high, probability, per_class,
-            clear=not interval.low <= 0 <= interval.high,
-        )  # fmt: skip
+        y = self.setting.data.y
+        members = y.sum(0) if y.dim() == 2 else torch.bincount(y.long(), minlength=len(changes))
+        each = []
+        for change, rest, count in zip(changes, without, members.tolist(), strict=False):
+            error, freedom = jackknife(change, rest).error, min(len(rest), int(count)) - 1
+            known = freedom > 0 and math.isfinite(error)
+            half = float(stdtrit(freedom, 0.975)) * error if known else math.inf
+            each.append((change, change - half, change + half))
+        return tuple(each)

@@ -16,7 +16,7 @@ class RidgeScore(Summed):
     """Minus the held-out loss of ridge regression on all views of the other folds' examples.
 
     Examples are judged as they are, by log-loss after a one-parameter calibration for classes and
-    by squared error for a real target; the penalty is chosen for each candidate. The clean
+    by 1 − R² for a real target; the penalty is chosen for each candidate. The clean
     features, ``(N, d)``, are computed once for all candidates.
 
     A candidate with n views of N examples costs 2·N·n·d² + folds·penalties·d³/3 operations

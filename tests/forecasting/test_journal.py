@@ -121,3 +121,18 @@ def test_jobs_of_a_round_are_removed_with_it_by_a_search_without_workers_too(tmp
     assert (tmp_path / "rounds.npz.jobs").is_dir()
     RoundJournal.open(path, {"seed": 3}).write("first", [], [])
     assert list(tmp_path.iterdir()) == [path]
+
+
+class Evil:
+    """Runs code when it is unpickled."""
+
+    def __reduce__(self):
+        return (open, ("ran.txt", "w"))
+
+
+def test_a_journal_runs_no_code(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.savez("rounds.npz", about=np.array([Evil()], dtype=object))
+    with pytest.raises(AuguryError, match="is not the journal of a search"):
+        RoundJournal.open("rounds.npz", {"seed": 3})
+    assert not (tmp_path / "ran.txt").exists()

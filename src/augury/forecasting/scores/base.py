@@ -202,9 +202,9 @@ class ClosedForm(Score):
 
     def _by_class(self, found: Estimate, base: Estimate) -> tuple[tuple[float, float, float], ...]:
         """Return the change of each class with its interval, from no more groups than members."""
-        changes = (found.per_class - base.per_class).tolist()
-        if not changes:  # a real target
+        if self.setting.data.classes is None:
             return ()
+        changes = (found.per_class - base.per_class).tolist()
         without = (found.class_replicates - base.class_replicates).unbind(1)
         y = self.setting.data.y
         members = y.sum(0) if y.dim() == 2 else torch.bincount(y.long(), minlength=len(changes))

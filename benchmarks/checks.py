@@ -63,12 +63,12 @@ The tests run 300 cases of each kind, with another seed.
 MUTATION = """
 ## Mutation tests
 
-Each mutant is a module with one small change: an operator is swapped, a comparison is reversed or a
-constant is changed (`benchmarks/mutate.py`). A mutant survives if no test fails. `statistics` was
-tried completely. `forecasting` has about 4,000 mutants, of which a random sample from all modules was
-tried on two cores. Of an earlier sample of 160 mutants, 92 % were killed, but tests had been added for
-its survivors, so the new sample is the fairer one. Its survivors show where tests are missing; most of
-them were not examined one by one.
+Each mutant is a module with one small change: an operator is swapped, a comparison is reversed or
+a constant is changed (`benchmarks/mutate.py`). A mutant survives if no test fails. `statistics`
+was tried completely. `forecasting` has about 4,000 mutants, of which a random sample from all
+modules was tried on two cores. Of an earlier sample of 160 mutants, 92 % were killed, but tests
+had been added for its survivors, so the new sample is the fairer one. Its survivors show where
+tests are missing; most of them were not examined one by one.
 
 | package | mutants | killed |
 | --- | --- | --- |

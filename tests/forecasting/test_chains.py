@@ -55,6 +55,7 @@ def test_what_is_learned_from(monkeypatch):
         ((0.05, 0.5, 0.04), "chain(rotation(15):0.05, blur(0.5,2.0):0.5)"),
         ((2.0, 1.0, 0.0), "chain(rotation(15):2.0, blur(0.5,2.0):1.0)"),  # three steps in all
         ((4.0, 2.0, 0.0), "chain(rotation(15):2.0, blur(0.5,2.0):1.0)"),  # six are brought to three
+        ((0.333, 0.0, 0.126), "chain(rotation(15):0.33, flips:0.13)"),  # to two digits
         ((0.2, 0.0, 0.0), "None"),  # one part is no chain
     ],
 )

@@ -59,11 +59,12 @@ def test_a_class_of_two_cannot_be_held_out_thrice():
 def test_large_data_are_sampled(monkeypatch):
     assert linear._MOST == 2000
     monkeypatch.setattr(linear, "_MOST", 40)
-    sizes = []
+    sizes, models = [], []
     real = model_selection.cross_val_predict
 
     def watched(model, x, y, cv, groups):
         sizes.append((len(x), cv))
+        models.append(model)
         return real(model, x, y, cv=cv, groups=groups)
 
     monkeypatch.setattr(model_selection, "cross_val_predict", watched)
@@ -71,6 +72,8 @@ def test_large_data_are_sampled(monkeypatch):
     linear_score(as_dataset(x, x[:, 0]), 0)
     linear_score(as_dataset(x, (x[:, 0] > 0).astype(int)), 0)
     assert sizes == [(40, 3), (40, 3)]
+    assert np.array_equal(models[0].alphas, np.logspace(-3, 4, 15))
+    assert (models[1].max_iter, models[1].class_weight) == (500, None)
 
 
 def test_a_constant_target_does_not_divide_by_zero():

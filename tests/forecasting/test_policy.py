@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import pickle
+import sys
 import time
 from typing import Any
 
@@ -20,6 +21,7 @@ import augury
 from augury._base.errors import AuguryError
 from augury._base.rng import Rng
 from augury.augmentations import identity, parse
+from augury.augmentations.words import in_words
 from augury.forecasting.policy import Policy, effort, rounds, search, search_policy, space
 from augury.forecasting.policy.chains import learned_chain
 from augury.forecasting.policy.space import (
@@ -214,6 +216,45 @@ def policy(spec="rotation(15) >> (identity | flips)"):
     row = search.PolicyRow(spec, "chosen", 1.0, 0.5, 1.5, 0.9, 3)
     return Policy(spec, (row,), 90.0, "It is.", {"name": "data", "classes": ["a", "b"]},
                   {"epochs": 4}, (), {}, 0, 1.0)  # fmt: skip
+
+
+def test_what_each_part_adds_is_what_is_lost_without_it():
+    rows = [search.PolicyRow(*row) for row in (
+        ("flips >> invert", "chosen", 3.0, 2.0, 4.0, 0.9, 3),
+        ("invert", "rival", 2.5, 1.0, 3.0, 0.9, 2),
+        ("invert", "part", 1.0, 0.0, 2.0, 0.8, 1, "flips"),
+        ("flips", "part", 3.5, 2.0, 5.0, 0.9, 1, "invert"),
+        ("flips >> invert", "shorter", 0.5, 0.0, 1.0, 0.7, 1, "2"),
+    )]  # fmt: skip
+    found = dataclasses.replace(policy("flips >> invert"), rows=tuple(rows))
+    assert found.contributions == {"flips": 2.0, "invert": -0.5}
+    assert found.chosen is rows[0]
+    assert found.rivals == (rows[1],)
+    assert (rows[0].part, rows[0].allowed) == ("", True)
+
+
+def test_code_is_for_images_of_the_shape_that_the_data_have(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        sys.modules["augury.forecasting.policy.policy"], "export",
+        lambda augmentation, library, shape: asked.append((library, shape)) or "code",
+    )  # fmt: skip
+    for dataset in ({}, {"shape": (3, 8, 8)}, {"shape": (64,)}):
+        code = dataclasses.replace(policy("flips"), dataset=dataset).code
+        assert code["The same with torchvision"] == "code"
+        assert code["In Python, with augury"] == "augment = augury.parse('flips')"
+    assert asked == [("torchvision", None), ("torchvision", (3, 8, 8)), ("torchvision", None)]
+
+
+def test_a_policy_has_the_properties_of_its_augmentation():
+    for spec in ("flips", "rotation(15)", "invert", "identity"):
+        found, own = policy(spec), parse(spec)
+        assert (found.linear, found.size) == (own.linear, own.size)
+        assert (found.nodes(4) is None) is (own.nodes(4) is None)
+        assert found.at_scale(0.5) == own.at_scale(0.5)
+        assert found.words == in_words(own)
+    given = augury.Sampled(lambda x: x)
+    assert dataclasses.replace(policy("flips"), given=given).augmentation is given
 
 
 def test_a_policy_is_an_augmentation():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -184,7 +185,9 @@ def test_a_candidate_that_seldom_acts_is_no_idle_one():
 
 def test_pictures_show_different_classes():
     data = images(30, classes=6)
-    assert data.y[pictures._varied(data, 3)].tolist() == [0, 2, 4]
+    assert pictures._varied(data, 3).tolist() == [0, 2, 4]  # the first of each class
+    other = replace(data, y=data.y.flip(0))
+    assert pictures._varied(other, 3).tolist() == [5, 3, 1]
     assert data.y[pictures._varied(data, 4)].tolist() == [0, 1, 2, 3]
     assert data.y[pictures._varied(data, 9)].tolist() == [0, 1, 2, 3, 4, 5]
     real = as_dataset(

@@ -175,5 +175,8 @@ def test_recordings_are_short_enough_for_a_page(monkeypatch):
 def test_a_thin_picture_keeps_a_pixel():
     x = torch.zeros(1, 1, 3, 200, 1)
     assert pictures._picture(x, 64).shape == (1, 1, 64, 1, 3)
+    bands = torch.zeros(1, 1, 40, 8, 4)  # more of them than pixels
+    assert pictures._picture(bands, 4).shape == (1, 1, 4, 2, 3)
+    assert pictures._picture(bands, 8).shape == (1, 1, 8, 4, 3)
     grey_and_alpha = torch.zeros(2, 1, 2, 8, 8)
     assert pictures._picture(grey_and_alpha, 64).shape == (1, 2, 8, 8, 3)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 import numpy as np
 import pytest
@@ -12,8 +12,9 @@ import augury
 from augury._base.errors import AuguryError
 from augury.forecasting.policy import effort
 from augury.forecasting.policy.effort import Effort, choose_effort, stand_in_epochs
+from augury.forecasting.policy.space import RIVALS, Space
 
-CPU = torch.device("cpu")
+CPU, GPU = torch.device("cpu"), torch.device("cuda")
 
 
 def images(count, side=8):
@@ -48,8 +49,36 @@ def test_efforts():
         assert one.built <= one.final <= one.last
         few = (one.finalists, one.contenders, one.folds) == (4, 4, 1)
         assert few != (one is gpu)  # which trains a few more in hardly more time
-    assert Effort(1, 1, 1, 1).first_folds == Effort(1, 1, 1, 1).part_folds == 1
-    assert not Effort(1, 1, 1, 1).planned
+    assert astuple(Effort(1, 2, 3, 5)) == (1, 2, 3, 5, 4, 4, 1, 1, 1, True, False)
+
+
+def test_efforts_that_keep_to_their_time():
+    """Measured for 5,000 images of 32 pixels; a change needs the time of a search again."""
+    assert astuple(effort.EFFORTS["cpu"]) == (250, 180, 300, 450, 4, 4, 1, 1, 1, False, False)
+    assert astuple(effort.EFFORTS["cuda"]) == (448, 384, 1024, 2048, 4, 6, 2, 2, 3, True, True)
+    assert astuple(effort.OWN) == (500, 250, 500, 800, 4, 4, 1, 1, 1, True, True)
+    assert (effort.MOST_FOLDS, effort.MOST_PARTS, effort._FEWEST) == (4, 8, 64)
+
+
+def test_networks_of_each_round_are_counted_about_right():
+    """All that a search of colour images may try, and as many as it usually tries."""
+    shape = (3, 32, 32)
+    singles = Space().singles("image", shape)
+    assert len(singles) == effort._SINGLES
+    assert len(Space().singles("image", shape, strengths=False)) == effort._FAMILIES
+    assert len(RIVALS) == effort._RECIPES - 2  # and the first leader, milder and stronger
+    assert effort._BUILT == 46
+    assert effort._PARTS == effort.MOST_PARTS == 8
+
+
+@pytest.mark.parametrize(
+    ("height", "width", "large"), [(40, 40, 32), (41, 8, 64), (8, 41, 64), (40, 8, 32)]
+)
+def test_the_longer_side_decides_whether_images_are_large(height, width, large):
+    x = np.random.default_rng(0).integers(0, 255, (20, height, width), np.uint8)
+    data = augury.as_dataset(x, np.arange(20) % 2)
+    assert effort.side_of(data, large=True) == large
+    assert effort.side_of(data, large=False) == 32
 
 
 def test_fine_tuning_is_stood_in_for_by_longer_training():
@@ -59,13 +88,18 @@ def test_fine_tuning_is_stood_in_for_by_longer_training():
     assert stand_in_epochs(replace(tuned, epochs=400)) == 400
 
 
+sides: list[int] = []
+
+
 @pytest.fixture
 def pace(monkeypatch):
     """A pace of 0.02 s, two cores, and a clock that stands at 100 s."""
     asked = []
+    sides.clear()
 
     def measure(data, sample, device, network="small", side=32):
         asked.append((len(sample), network))
+        sides.append(side)
         return 0.02 if network == "small" else 0.06
 
     monkeypatch.setattr(effort, "measure_pace", measure)
@@ -117,3 +151,40 @@ def test_epochs_and_networks_take_their_time(pace, monkeypatch):
     assert choose_effort(data, plan, CPU, 1.001 * budget, 100.0) == whole
     assert choose_effort(data, plan, CPU, 0.999 * budget, 100.0).singles == 100
     assert pace[-1] == (6, "cnn")
+
+
+def test_a_gpu_is_measured_with_many_networks_at_once(pace, monkeypatch):
+    data, plan = images(3000, 48), augury.TrainingPlan(epochs=1, network="resnet")
+    whole = replace(FULL, planned=True)
+    monkeypatch.setitem(effort.EFFORTS, "cuda", whole)
+    assert choose_effort(data, plan, GPU, None, 0.0) == whole
+    budget = 2 * needed(FULL, other=0.06) / 0.85  # one GPU, whatever the cores
+    assert choose_effort(data, plan, GPU, 1.001 * budget, 100.0) == whole
+    assert choose_effort(data, plan, GPU, 0.999 * budget, 100.0).singles == 100
+    assert pace == [(34, "small"), (34, "resnet")] * 2
+    assert sides == [32, 64] * 2
+
+
+def test_a_network_of_ones_own_is_measured_with_two_candidates(pace, monkeypatch):
+    data, plan, seen = images(3000), augury.TrainingPlan(epochs=1), []
+    monkeypatch.setattr(effort, "OWN", FULL)
+    monkeypatch.setattr(effort, "measure_own_pace", lambda *given: seen.append(given) or 0.1)
+    own = object()
+    assert choose_effort(data, plan, CPU, None, 0.0, own) == FULL
+    budget = needed(FULL, other=0.1) / 0.85
+    assert choose_effort(data, plan, CPU, 1.001 * budget, 100.0, own) == FULL
+    assert choose_effort(data, plan, CPU, 0.999 * budget, 100.0, own).singles == 100
+    ((_, tried, device, network), _) = seen
+    assert [repr(one) for one in tried] == ["rotation(15)", "trivial_augment(1)"]
+    assert (device, network) == (CPU, own)
+
+
+def test_what_just_fits_is_done(pace, monkeypatch):
+    """With paces and shares that binary numbers hold exactly."""
+    monkeypatch.setattr(effort, "measure_pace", lambda *_: 1 / 64)
+    monkeypatch.setattr(effort, "_SAFETY", 0.5)
+    monkeypatch.setitem(effort.EFFORTS, "cpu", FULL)
+    exact = 2 * sum(FULL.work(images(3000))) / 64 / 2
+    plan = augury.TrainingPlan(epochs=1)
+    assert choose_effort(images(3000), plan, CPU, exact, 100.0) == FULL
+    assert choose_effort(images(3000), plan, CPU, exact - 1 / 8, 100.0) != FULL

@@ -8,7 +8,14 @@ import pytest
 from augury.data import as_dataset
 from augury.forecasting.effort import Level
 from augury.forecasting.plan import TrainingPlan
-from augury.forecasting.series import CALIBRATIONS, LONGEST, TRUST, series_plan, series_trial
+from augury.forecasting.series import (
+    CALIBRATIONS,
+    LONGEST,
+    MEASURED,
+    TRUST,
+    series_plan,
+    series_trial,
+)
 
 
 def waves(count):
@@ -70,3 +77,14 @@ def test_a_plan_for_series():
 def test_constants_that_the_docs_name():
     assert set(CALIBRATIONS) == set(TRUST)
     assert set(TRUST) == {"fcn", "small"}
+
+
+@pytest.mark.parametrize(
+    ("network", "slope", "floor", "share", "level"),
+    [("fcn", 1.37, 0.033, 0.0, 9), ("small", 1.43, 0.008, 0.75, 7)],
+)
+def test_constants_that_were_fitted_to_real_trainings(network, slope, floor, share, level):
+    """A change of them needs ``benchmarks/predict_series.py`` first."""
+    found = CALIBRATIONS[network]
+    assert (found.slope, found.floor, found.share) == (slope, floor, share)
+    assert MEASURED[network] == level

@@ -8,8 +8,10 @@ import torch
 
 import augury
 from augury.augmentations import shift, snr_noise
-from augury.forecasting.effort import make_trial
+from augury.forecasting import sound
+from augury.forecasting.effort import Level, make_trial
 from augury.forecasting.plan import TrainingPlan
+from augury.forecasting.sound import sound_trial
 from augury.forecasting.training.members import Fold, Schedule, make_batches
 
 
@@ -45,6 +47,36 @@ def test_without_speakers_there_are_four_folds_at_most():
     data = augury.as_dataset(x, np.arange(90) % 2, rate=4000)
     trial = make_trial(TrainingPlan(), data, 9)
     assert (trial.examples, trial.folds) == (60, 4)
+
+
+def test_constants_that_were_fitted_to_real_trainings():
+    """A change of them needs ``benchmarks/predict_sound.py`` first."""
+    found = sound.CALIBRATIONS["small"]
+    assert (found.slope, found.floor, found.share) == (0.92, 0.103, 0.0)
+    assert sound.MEASURED == {"small": 9}
+
+
+@pytest.mark.parametrize(
+    ("n", "speakers", "rung", "examples", "folds"),
+    [
+        (6, 3, Level(1000, 2), 4, 6),  # two thirds of six, and every speaker twice
+        (4, 2, Level(1000, 2), 2, 4),  # two thirds of four, rounded down
+        (600, 3, Level(500, 2), 200, 3),
+        (6000, 3, Level(100, 1), 100, 1),
+        (600, 3, Level(600, 5), 400, 3),  # four folds would hold one speaker out twice
+        (600, 3, Level(100, 3), 60, 3),
+        (600, 2, Level(500, 2), 300, 2),
+    ],
+)
+def test_rungs_by_hand(n, speakers, rung, examples, folds):
+    trial = sound_trial(TrainingPlan(epochs=10), tones(n, speakers), rung)
+    assert (trial.examples, trial.folds) == (examples, folds)
+
+
+def test_a_share_of_the_epochs_and_the_replicas_of_a_level():
+    trial = sound_trial(TrainingPlan(epochs=10), tones(60), Level(64, 1, 0.25, 2))
+    assert (trial.epochs, trial.replicas) == (2, 2)
+    assert sound_trial(TrainingPlan(epochs=1), tones(60), Level(64, 1, 0.25)).epochs == 1
 
 
 @pytest.mark.parametrize("views", [None, 2])

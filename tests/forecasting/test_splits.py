@@ -14,6 +14,7 @@ from refusal import refused
 from augury.cli.fit import _split
 from augury.data import Dataset, as_dataset
 from augury.forecasting.linear import linear_score
+from augury.forecasting.splits import count_parts
 from augury.forecasting.trial import Trial, make_fold
 
 
@@ -88,6 +89,20 @@ def test_too_few_groups_are_said_in_one_line():
     )
     one = replace(data, groups=torch.zeros(len(data), dtype=torch.int64))
     refused("all examples belong to one group", make_fold, one, Trial(1, folds=3), 0, 0)
+
+
+def test_two_examples_of_a_part_are_enough():
+    data = dataset(np.repeat(np.arange(3), [100, 2, 2]), None, 0)
+    folds = [make_fold(data, Trial(1, folds=3), 0, k) for k in range(3)]
+    assert {(len(fold.train), len(fold.held)) for fold in folds} == {(4, 2)}
+    fewer = dataset(np.repeat(np.arange(3), [100, 2, 1]), None, 0)
+    refused("some part would have 1;", make_fold, fewer, Trial(1, folds=3), 0, 0)
+
+
+@pytest.mark.parametrize(("count", "parts"), [(2, 2), (4, 4), (5, 3), (40, 3)])
+def test_how_many_parts_there_are(count, parts):
+    assert count_parts(dataset(np.arange(40) % count, None, 0)) == parts
+    assert count_parts(as_dataset(np.zeros((40, 2)), np.arange(40) % 2)) == 1
 
 
 def test_a_linear_model_is_judged_on_other_groups():

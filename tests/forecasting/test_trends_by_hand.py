@@ -90,5 +90,13 @@ def test_the_smallest_trial_has_one_epoch_and_two_examples(monkeypatch):
     assert found[1].values == (2, 3, 100)
 
 
+def test_half_of_two_epochs_is_one(monkeypatch):
+    found, _ = follow(monkeypatch, images(True), Trial(2, examples=40))
+    assert found[0].values == (1, 2, 4)
+    found, _ = follow(monkeypatch, images(True), Trial(6, examples=5))
+    assert found[0].values == (3, 6, 12)
+    assert found[1].values == (2, 5, 100)
+
+
 def test_as_many_leaders_as_the_docs_say():
     assert LEADERS == 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from augury.forecasting.verdicts import POINTS, SHARE, explain, verdict
+from augury.forecasting.verdicts import CLEAR, POINTS, SHARE, explain, verdict
 from augury.results.ranking import Row
 
 
@@ -20,6 +20,7 @@ from augury.results.ranking import Row
         (-0.5, 0.5, "can't tell"),
         (-0.5, 0.0, "hurts"),
         (-0.5, 0.099, "hurts"),
+        (-0.5, 1 - 0.9, "hurts"),
         (-0.5, 0.11, "probably hurts"),
         (0.2, 1.0, "helps"),  # exactly what matters
         (0.199, 1.0, "can't tell"),
@@ -38,6 +39,7 @@ def test_no_gain_never_helps():
 def test_what_matters_is_what_the_docs_say():
     assert POINTS == 0.2
     assert SHARE == 0.01
+    assert CLEAR == 0.95
 
 
 def test_the_rule_is_said_where_an_interval_beside_a_verdict_includes_zero():
@@ -47,6 +49,7 @@ def test_the_rule_is_said_where_an_interval_beside_a_verdict_includes_zero():
     sure = [row(0.1, 2.0, "helps"), row(-3.0, -0.2, "hurts")]
     unsure = [row(-1.0, 2.0, "probably helps"), row(-1.0, 1.0, "can't tell")]
     assert explain([*sure, *unsure]) == ""
-    for one in (row(-0.1, 2.0, "helps"), row(-2.0, 0.1, "hurts")):
+    ends = (row(0.0, 2.0, "helps"), row(-2.0, 0.0, "hurts"))
+    for one in (row(-0.1, 2.0, "helps"), row(-2.0, 0.1, "hurts"), *ends):
         assert "a probability of 90 % or more" in explain([*sure, one])
         assert "some of these candidates include zero" in explain([*sure, one])

@@ -28,6 +28,7 @@ import importlib.abc
 import importlib.util
 import itertools
 import json
+import linecache
 import math
 import os
 import platform
@@ -70,6 +71,8 @@ class _Mutated(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         )
 
     def exec_module(self, module: Any) -> None:
+        path, lines = str(self.path), self.source.splitlines(keepends=True)
+        linecache.cache[path] = (len(self.source), None, lines, path)  # where Triton reads kernels
         exec(compile(self.source, str(self.path), "exec"), module.__dict__)
 
 
@@ -268,6 +271,7 @@ def main() -> None:
     asked, began = parser.parse_args(), time.monotonic()
     os.environ["OMP_NUM_THREADS"] = "1"
     os.environ["CUDA_VISIBLE_DEVICES"] = ""  # forks cannot share a GPU
+    os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is imported: kernels run on a CPU
     sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
     paths = [p.resolve() for given in asked.modules
              for p in (sorted(given.rglob("*.py")) if given.is_dir() else [given])]  # fmt: skip
@@ -320,7 +324,8 @@ def _preload() -> None:
     torch.set_num_threads(1)
     for name in ("hypothesis.strategies", "matplotlib.pyplot", "pandas", "pytest", "scipy.stats",
                  "sklearn.datasets", "sklearn.utils.estimator_checks", "sklearn.linear_model",
-                 "torch.utils.data", "typer", "augury.forecasting.scores"):  # fmt: skip
+                 "torch.utils.data", "torch.distributed.tensor", "torch._dynamo", "triton.language",
+                 "typer", "augury.forecasting.scores"):  # fmt: skip
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
 

@@ -1,5 +1,6 @@
 """Kernels that do a block of a network in one step, against torch's own layers."""
 
+import functools
 import os
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from augury.data import as_dataset
 from augury.forecasting import training
 from augury.forecasting.training import blocks as blocks_module
 from augury.forecasting.training.blocks import Block
+from augury.forecasting.training.convolution import GroupedConv
 from augury.forecasting.training.grouped import Grouped
 from augury.forecasting.training.members import Fold, Schedule, run_members, train_members
 
@@ -75,17 +77,34 @@ def gaps(name, device, dtype):
     )
 
 
+def check_blocks():
+    """Compare the kernels with torch's layers; needs Triton's interpreter."""
+    from augury.forecasting.training.fused import _weigh
+
+    for name in SHAPES:
+        assert gaps(name, "cpu", torch.float32)[0] < 1e-5, name
+    # so many positions that the gradient of the weights is a sum of parts
+    x, grad = torch.rand(2, 11, 10, 10, 8), torch.randn(2, 11, 10, 10, 16)
+    for g, found in enumerate(_weigh(x, grad)):
+        weight = torch.zeros(16, 8, 3, 3, requires_grad=True)
+        out = F.conv2d(x[g].permute(0, 3, 1, 2), weight, padding=1)
+        (right,) = torch.autograd.grad(out, weight, grad[g].permute(0, 3, 1, 2))
+        torch.testing.assert_close(
+            found, right.permute(2, 3, 1, 0).flatten(0, 1), rtol=1e-3, atol=1e-3
+        )
+
+
 def test_blocks_are_torchs_layers():
     """Triton's interpreter runs the kernels on a CPU, in a process that is told so at its start."""
     assert find_spec("triton"), "the tests need Triton: pip install '.[dev]'"
+    if os.environ.get("TRITON_INTERPRET") == "1":
+        return check_blocks()
     here = Path(__file__)
-    every = "t.gaps(name, 'cpu', torch.float32)[0] for name in t.SHAPES"
-    code = f"import {here.stem} as t, torch; print(*({every}))"
     path = os.pathsep.join([str(here.parent), *sys.path])
     env = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": path}
+    code = f"import {here.stem} as t; t.check_blocks()"
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert max(map(float, done.stdout.split())) < 1e-5
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="kernels are compiled for a GPU alone")
@@ -114,13 +133,159 @@ def test_networks_learn_the_same_on_a_gpu_with_and_without(architecture, monkeyp
     assert (found[0].softmax(-1) - found[2].softmax(-1)).abs().mean() < 0.02
 
 
+class Kernel:
+    """Notes how a kernel is compiled and called, and does nothing."""
+
+    def __init__(self, name, compiled, called):
+        self.name, self.compiled, self.called = name, compiled, called
+
+    def __getitem__(self, grid):
+        return lambda *args, **sizes: self.called.append((self.name, grid, args, sizes))
+
+    def warmup(self, *args, grid, **sizes):
+        assert grid == (1,)
+        self.compiled.append(signature(self.name, args, sizes))
+
+
+def signature(name, args, sizes):
+    """Return what Triton compiles a kernel for: types, and the sizes that are part of it."""
+    types = tuple(a.dtype if isinstance(a, torch.Tensor) else a for a in args)
+    plain = tuple("a number" if isinstance(t, int) else t for t in types)
+    return name, plain, tuple(sorted(sizes.items()))
+
+
+@pytest.fixture
+def noted(monkeypatch):
+    """Return the kernels that are compiled, and the calls, of the module without its kernels."""
+    from augury.forecasting.training import fused
+
+    compiled, called = [], []
+    names = ("convolve", "weigh", "activate", "turn_back")
+    kernels = SimpleNamespace(**{name: Kernel(name, compiled, called) for name in names})
+    monkeypatch.setattr(fused, "kernels", kernels)
+    return fused, compiled, called
+
+
+def test_kernels_that_networks_need_are_compiled_beforehand(noted):
+    fused, compiled, called = noted
+    fused.compile_all()
+    assert len(set(compiled)) == len(compiled) == 2 * 2 + 3 * 3
+    for architecture, side in (("small", 9), ("cnn", 32), ("cnn", 41)):
+        net = Grouped(architecture, 2, (3, side, side), 5, 0).network
+        fused.run_blocks(torch.rand(2, 6, side, side), list(net[0])).sum().backward()
+    assert {signature(name, args, sizes) for name, _, args, sizes in called} == set(compiled)
+
+
+def test_work_is_divided_among_programs(noted):
+    """By hand: 3 networks, 40 images of 12 × 10, 16 channels to 48, pooled by two."""
+    fused, _, called = noted
+    x = torch.rand(40, 48, 12, 10, requires_grad=True)
+    fused.run_blocks(x, [Block(3, 16, 48, 2, False)], torch.float32).sum().backward()
+    found = [(name, grid) for name, grid, *_ in called]
+    assert found == [
+        ("convolve", (19, 3)),  # 4,800 positions by 256, 48 outputs by 64
+        ("activate", (10 * 2, 3)),  # 1,200 windows by 128, 48 channels by 32
+        ("turn_back", (10 * 2, 3)),
+        ("turn_back", (10 * 2, 3)),
+        ("convolve", (19, 3)),
+        ("weigh", (5, 3, 3)),  # one block of weights; 4,800 positions in parts of 1,024 at most
+    ]
+    assert called[-1][2][-1] == 960  # 4,800 / 5, and a multiple of 64
+    called.clear()
+    few = torch.rand(8, 1, 128, 128, 8)
+    fused._weigh(few.expand(8, 50, 128, 128, 8), few.expand(8, 50, 128, 128, 8))
+    assert called[0][1] == (43, 3, 8)  # 1,024 programs are enough
+    called.clear()
+    for outputs, block in ((32, 32), (40, 64)):
+        fused._convolve(x.new_empty(1, 1, 2, 2, 8), x, x.new_empty(1, 1, 2, 2, outputs), None)
+        assert called.pop()[3]["OUT"] == block
+
+
+class OnGpu(torch.Tensor):
+    """A tensor that says that it is on a GPU."""
+
+    is_cuda = True
+
+
+@pytest.fixture
+def autocast():
+    """Return what switches half precision on a GPU on and off, without a GPU."""
+    before = torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
+    torch.set_autocast_dtype("cuda", torch.bfloat16)
+    yield functools.partial(torch.set_autocast_enabled, "cuda")
+    torch.set_autocast_enabled("cuda", before[0])
+    torch.set_autocast_dtype("cuda", before[1])
+
+
+@pytest.mark.parametrize("fused_is_there", [True, False])
+def test_blocks_are_fused_in_training_in_half_precision_on_a_gpu(
+    fused_is_there, autocast, monkeypatch
+):
+    calls = []
+
+    def run_blocks(x, blocks):
+        calls.append(len(blocks))
+        for block in blocks:
+            x = block(x)
+        return x.unflatten(1, (2, -1)).permute(1, 0, 3, 4, 2)
+
+    kernels = SimpleNamespace(run_blocks=run_blocks) if fused_is_there else None
+    monkeypatch.setattr(blocks_module, "fused_kernels", lambda device: kernels)
+    blocks = blocks_module.Blocks(2, 1, ((3, 2), (5, 1)))
+    plain = torch.rand(3, 2, 8, 6)
+    right = blocks(plain)
+    assert right.shape == (3, 10)
+    blocks(plain.as_subclass(OnGpu))
+    autocast(True)
+    monkeypatch.setattr(blocks_module.GroupedConv, "forward", torch.nn.Conv2d.forward)
+    blocks(plain)
+    blocks.eval()(plain.as_subclass(OnGpu))
+    assert calls == []
+    found = blocks.train()(plain.as_subclass(OnGpu))
+    assert calls == [2] * fused_is_there
+    torch.testing.assert_close(found.as_subclass(torch.Tensor), right)
+
+
+@pytest.mark.parametrize(("groups", "dtype"), [(1, torch.float32), (2, torch.bfloat16)])
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_convolution_in_groups_is_by_patches_on_a_gpu(groups, dtype, bias, autocast):
+    torch.manual_seed(0)
+    conv = GroupedConv(groups, 3, 4, 3, bias)
+    x = torch.rand(2, 3 * groups, 7, 5)
+    right = conv(x)
+    assert conv(x.as_subclass(OnGpu)).dtype == torch.float32
+    autocast(True)
+    assert torch.equal(conv(x), right)
+    found = conv(x.as_subclass(OnGpu))
+    assert found.dtype == dtype
+    torch.testing.assert_close(found.as_subclass(torch.Tensor).float(), right, atol=0.02, rtol=0.02)
+
+
 def test_trying_the_kernels_leaves_the_global_generator_alone(monkeypatch):
-    kernels = SimpleNamespace(compile_all=lambda: None, run_blocks=lambda x, blocks: blocks[0](x))
+    tried = []
+
+    def run_blocks(x, blocks):
+        tried.append((x.shape[1], blocks[0].conv.groups, blocks[0].conv.out_channels % 16))
+        return blocks[0](x)
+
+    kernels = SimpleNamespace(compile_all=lambda: tried.append("all"), run_blocks=run_blocks)
     monkeypatch.setattr(training, "fused", kernels, raising=False)
     monkeypatch.setitem(sys.modules, "augury.forecasting.training.fused", kernels)
     before = torch.get_rng_state()
     assert blocks_module.fused_kernels.__wrapped__(torch.device("cpu")) is kernels
     assert torch.equal(torch.get_rng_state(), before)
+    assert tried == ["all", (4, 2, 0)]  # two networks, with channels in eights
+
+
+def test_kernels_that_find_no_memory_are_tried_again(monkeypatch):
+    def run_blocks(x, blocks):
+        raise torch.OutOfMemoryError
+
+    kernels = SimpleNamespace(compile_all=lambda: None, run_blocks=run_blocks)
+    monkeypatch.setattr(training, "fused", kernels, raising=False)
+    monkeypatch.setitem(sys.modules, "augury.forecasting.training.fused", kernels)
+    with pytest.raises(torch.OutOfMemoryError):
+        blocks_module.fused_kernels.__wrapped__(torch.device("cpu"))
 
 
 def test_without_triton_layers_are_torchs_own(monkeypatch):

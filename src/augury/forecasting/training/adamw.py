@@ -58,4 +58,4 @@ def one_cycle(step: int, steps: int) -> tuple[float, float]:
 
 
 def _cosine(start: float, end: float, at: float) -> float:
-    return end + (start - end) * (1 + math.cos(math.pi * min(at, 1.0))) / 2
+    return end + (start - end) * (1 + math.cos(math.pi * at)) / 2

@@ -22,6 +22,7 @@ _SUMMED, _WEIGHED = 64, 64  # the same of the gradient of its weights
 _WINDOWS, _CHANNELS = 128, 32  # windows and channels that pooling works on at a time
 _PROGRAMS = 1024  # that keep a GPU busy
 _EIGHT = 8  # channels are moved in words of so many
+_ANY = 9  # a size to compile kernels with, which they do not depend on
 
 
 class _Block(torch.autograd.Function):
@@ -118,22 +119,20 @@ def compile_all() -> None:
         sizes = {"OUT": outputs, "grid": (1,)}
         jobs += [
             lambda s=sizes: kernels.convolve.warmup(
-                short, short, short, number, 9, 9, 9, 9, 9, 9, ROWS=_ROWS, IN=_IN, **s
+                short, short, short, number, *[_ANY] * 6, ROWS=_ROWS, IN=_IN, **s
             ),
             lambda s=sizes: kernels.weigh.warmup(
-                short, short, number, 9, 9, 9, 9, 9, 9, ROWS=_SUMMED, IN=_WEIGHED, **s
+                short, short, number, *[_ANY] * 6, ROWS=_SUMMED, IN=_WEIGHED, **s
             ),
         ]
     for pool in (1, 2, 4):
         sizes = {"ROWS": _WINDOWS, "OUT": _CHANNELS, "POOL": pool, "grid": (1,)}
         jobs.append(
-            lambda s=sizes: kernels.activate.warmup(
-                short, number, number, short, 9, 9, 9, 9, 9, 9, **s
-            )
+            lambda s=sizes: kernels.activate.warmup(short, number, number, short, *[_ANY] * 6, **s)
         )
         jobs += [
             lambda s=sizes, write=write: kernels.turn_back.warmup(
-                short, short, *[number] * 5, short, *[9] * 8, WRITE=write, **s
+                short, short, *[number] * 5, short, *[_ANY] * 8, WRITE=write, **s
             )
             for write in (False, True)
         ]

@@ -86,7 +86,7 @@ def train_members(
         loss = member_loss(out, y, data.classes is not None).sum() / len(x)
         loss.backward()
 
-    step = Recorded(compute, device.type == "cuda" and steps >= _LONG)
+    step = Recorded(compute, worth_recording(device, steps))
     batches = make_batches(data, schedule, candidates, folds, clean, device)
     for k, (x, y) in enumerate(batches):
         step(x, y)
@@ -96,6 +96,11 @@ def train_members(
             optimizer.forget()
         tick()
     return net.eval()
+
+
+def worth_recording(device: torch.device, steps: int) -> bool:
+    """Return whether so many steps are recorded, and repeated."""
+    return device.type == "cuda" and steps >= _LONG
 
 
 def member_loss(out: Tensor, y: Tensor, classes: bool) -> Tensor:

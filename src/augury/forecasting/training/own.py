@@ -146,7 +146,8 @@ class OwnTrainer:
         self._rate = torch.tensor(schedule.rate, device=device)
         self._optimizer = self._new_optimizer()
         self._graph: torch.cuda.CUDAGraph | bool | None = None
-        self._x = self._y = torch.empty(0)
+        self._x: Tensor
+        self._y: Tensor
 
     def run(self, candidate: Augmentation | None, fold: Fold) -> Tensor:
         """Train on a fold, with or without a candidate; return outputs for its held-out examples.

@@ -32,7 +32,8 @@ class Recorded:
         self._compute, self._wanted = compute, wanted
         self._graph: torch.cuda.CUDAGraph | None = None
         self._seen = 0
-        self._x = self._y = torch.empty(0)
+        self._x: Tensor
+        self._y: Tensor
 
     @property
     def repeats(self) -> bool:

@@ -26,11 +26,11 @@ FORECASTING = {  # the tests of each module of forecasting, quick ones first
     "rank": ["rank_parts", "rank_by_hand", "rank_choices", "ranking"],
     "gallery": ["rank_by_hand", "rank_choices"],
     "scores/alignment": ["scores"],
-    "scores/base": ["scores"],
+    "scores/base": ["scores", "summed_by_hand"],
     "scores/boosting": ["boosting_by_hand", "boosting"],
     "scores/ridge": ["scores"],
-    "scores/kernel_ridge": ["scores"],
-    "scores/summed": ["scores"],  # tests of clusters cannot run in forks
+    "scores/kernel_ridge": ["scores", "summed_by_hand"],
+    "scores/summed": ["summed_by_hand", "scores"],  # tests of clusters cannot run in forks
     "scores/trial": ["trial_score", "own_network"],
     "policy/journal": ["journal"],
     "policy/parts": ["parts", "search_by_hand"],

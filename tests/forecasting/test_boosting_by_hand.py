@@ -217,11 +217,12 @@ def test_what_the_plan_says(monkeypatch):
         "epochs": None, "network": "boosting", "assumed": [], "examples": 80
     }  # fmt: skip
     assert (BoostingScore.copies, BoostingScore.default_features) == (3, None)
+    assert BoostingScore.balanced is False
     assert (CALIBRATION.slope, CALIBRATION.floor, CALIBRATION.share) == (0.73, 0.041, 0.72)
     assert (module._LEAF, module._MOST, module._FOLDS) == (20, 5000, 4)
 
 
-def budgeted(monkeypatch, left):
+def budgeted(monkeypatch, left, candidates=1):
     """Choose repeats on a clock of half a second a call, with `left` seconds after the fits.
 
     The clock is read before each of two fits, which move it on: the second takes from 101.5 s to
@@ -232,7 +233,7 @@ def budgeted(monkeypatch, left):
     monkeypatch.setattr(module, "fit_trees", lambda *_: next(ticks))
     data, budget = table(), (4.5 + left) / 0.85
     made = BoostingScore(Setting(data, None, 8, 5, CPU, budget=budget, started=98.5))
-    return made._repeats(make_fold(data, Trial(1, 60, 4), 5, 0), [column_noise(0.1)])
+    return made._repeats(make_fold(data, Trial(1, 60, 4), 5, 0), [column_noise(0.1)] * candidates)
 
 
 @pytest.mark.parametrize(
@@ -240,6 +241,12 @@ def budgeted(monkeypatch, left):
 )
 def test_a_budget_decides_how_often(monkeypatch, left, repeats):
     assert budgeted(monkeypatch, left) == repeats
+
+
+def test_two_fits_are_timed_whatever_the_number_of_candidates(monkeypatch):
+    """With three, four folds take 16 s."""
+    assert budgeted(monkeypatch, 16.01, candidates=3) == 1
+    assert budgeted(monkeypatch, 32.01, candidates=3) == 2
 
 
 def test_a_budget_that_is_too_short_says_what_is_needed(monkeypatch):

@@ -128,6 +128,13 @@ def test_a_baseline_must_beat_chance_by_three_errors():
         assert len(found.warnings) == (not decides)
 
 
+def test_a_baseline_that_is_just_as_good_as_chance_decides_nothing():
+    same = torch.full((4,), 0.5, dtype=torch.float64)
+    found = judged(0.6, same, base_replicates=same, chance=0.5)
+    assert found.decides is False
+    assert "say nothing about the labels" in found.warnings[0]
+
+
 def test_what_matters_is_a_share_of_a_negative_score_too():
     assert judged(-1.9, REPLICATES, base=-2.0).matters == pytest.approx(0.02)
 

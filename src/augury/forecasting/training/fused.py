@@ -104,10 +104,10 @@ def run_blocks(x: Tensor, blocks: Sequence[Block], dtype: torch.dtype = torch.bf
         positions = x.shape[1] * x.shape[2] * x.shape[3]
         x, mean, variance = _Block.apply(x, weight, gain, bias, block.window, block.ceil, norm.eps)
         with torch.no_grad():
-            share = norm.momentum or 0.1
+            assert norm.momentum is not None  # blocks have a fixed one
             unbiased = variance * (positions / max(1, positions - 1))
-            norm.get_buffer("running_mean").lerp_(mean.flatten(), share)
-            norm.get_buffer("running_var").lerp_(unbiased.flatten(), share)
+            norm.get_buffer("running_mean").lerp_(mean.flatten(), norm.momentum)
+            norm.get_buffer("running_var").lerp_(unbiased.flatten(), norm.momentum)
     return x
 
 
@@ -159,7 +159,7 @@ def _convolve(x: Tensor, weight: Tensor, out: Tensor, sums: Tensor | None) -> No
     o, positions = out.shape[-1], b * height * width
     outs = _block_of(o)
     kernels.convolve[(_parts(positions, _ROWS) * _parts(o, outs), g)](
-        x, weight, out, x.new_empty(1, dtype=torch.float32) if sums is None else sums,
+        x, weight, out, x.new_empty((), dtype=torch.float32) if sums is None else sums,
         positions, height, width, c // _EIGHT, o // _EIGHT, int(sums is not None),
         ROWS=_ROWS, IN=_IN, OUT=outs,
     )  # fmt: skip

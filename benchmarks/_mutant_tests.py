@@ -38,7 +38,7 @@ FORECASTING = {  # the tests of each module of forecasting, quick ones first
     "policy/chains": ["chains"],
     "policy/effort": ["search_effort", "search_by_hand"],
     "policy/rounds": ["search_rounds", "search_by_hand"],
-    "policy/search": ["search_by_hand"],
+    "policy/search": ["search_parts", "search_by_hand"],
     "policy/space": ["space"],
     "training/adamw": ["members_by_hand"],
     "training/blocks": ["fused", "training"],

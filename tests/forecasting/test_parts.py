@@ -25,6 +25,7 @@ def test_between_them_what_exceeds_noise_is_kept():
 def test_of_three_parts_two_rests_are_free():
     """Rests of 2, −1 and −1 have the variance 6 / 2, half of which is noise."""
     assert pool([4.0, 1.0, 1.0], [1, 1, 1], 1.5**0.5) == pytest.approx([3.0, 1.5, 1.5])
+    assert pool([0.4, 0.1, 0.1], [1, 1, 1], 0.015**0.5) == pytest.approx([0.3, 0.15, 0.15])
 
 
 def test_parts_that_are_never_applied_add_what_was_lost():

@@ -254,7 +254,11 @@ def test_a_policy_has_the_properties_of_its_augmentation():
         assert found.at_scale(0.5) == own.at_scale(0.5)
         assert found.words == in_words(own)
     given = augury.Sampled(lambda x: x)
-    assert dataclasses.replace(policy("flips"), given=given).augmentation is given
+    other = dataclasses.replace(policy("flips"), given=given, gallery="pictures")
+    assert other.augmentation is given
+    assert other == policy("flips")  # what only shows it is no part of it
+    assert "gallery" not in json.loads(other.to_json())
+    assert "given" not in json.loads(other.to_json())
 
 
 def test_a_policy_is_an_augmentation():

@@ -155,6 +155,7 @@ def test_a_journal_depends_on_all_of_this():
 
 def test_recordings_are_short_enough_for_a_page(monkeypatch):
     """Two recordings and three views of each candidate share what a page holds."""
+    assert pictures._SAMPLES == 4_000_000
     gallery = make_gallery(recordings(), [snr_noise(5, 20)], 0)
     assert gallery is not None
     assert gallery.originals.shape == (2, 1, 1, 4000)
@@ -178,5 +179,8 @@ def test_a_thin_picture_keeps_a_pixel():
     bands = torch.zeros(1, 1, 40, 8, 4)  # more of them than pixels
     assert pictures._picture(bands, 4).shape == (1, 1, 4, 2, 3)
     assert pictures._picture(bands, 8).shape == (1, 1, 8, 4, 3)
+    colours = torch.arange(4.0).view(1, 1, 4, 1, 1).expand(1, 1, 4, 8, 8) / 255
+    assert pictures._picture(colours[:, :, :3], 64)[0, 0, 0, 0].tolist() == [0, 1, 2]
+    assert pictures._picture(colours, 64)[0, 0, 0, 0].tolist() == [0, 0, 0]  # no four channels
     grey_and_alpha = torch.zeros(2, 1, 2, 8, 8)
     assert pictures._picture(grey_and_alpha, 64).shape == (1, 2, 8, 8, 3)

@@ -126,6 +126,14 @@ def test_what_fit_leaves_out_is_whole_groups():
     assert len(_split(data, 0.0, 1)[1]) == 0
 
 
+@pytest.mark.parametrize("seed", [-5, 2**40])
+def test_any_whole_number_is_a_seed_of_groups(seed):
+    data = dataset(np.repeat(np.arange(6), 20), 2, 0)
+    found, again, other = (make_fold(data, Trial(1, folds=3), s, 0) for s in (seed, seed, seed + 1))
+    assert torch.equal(found.held, again.held)
+    assert not torch.equal(found.held, other.held)
+
+
 def test_a_fold_past_the_planned_ones_is_dealt_too():
     data = dataset(np.repeat(np.arange(6), 20), 2, 0)
     one = make_fold(data, Trial(1, examples=1000, folds=1), 5, 2)

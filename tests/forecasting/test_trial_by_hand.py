@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -242,6 +243,44 @@ def test_series_as_long_as_that_are_kept():
                       kind="series")  # fmt: skip
     assert shrink(data, [], 8)[0] is data
     assert shrink(data, [], 7)[0].shape == (1, 7)
+
+
+def test_a_target_that_is_constant_does_not_divide_by_zero():
+    losses = torch.full((4, 1), 1e-12, dtype=torch.float64)
+    y = torch.zeros(4, dtype=torch.float64)
+    found = module._scores(losses, losses, False, y)
+    assert found.tolist() == pytest.approx([0.0], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("device", "own", "kind"),
+    [(CPU, False, "OneByOne"), (GPU, False, "Together"), (CPU, True, "OwnRunner"),
+     (GPU, True, "OwnRunner")],
+)  # fmt: skip
+def test_who_trains(monkeypatch, device, own, kind):
+    """All networks at once on a GPU, one by one on cores; one's own at its own rate."""
+
+    class Stopped(Exception):
+        pass
+
+    def runner(name):
+        def begin(network, data, schedule, device, tick, workers, journal):
+            raise Stopped(name, network, schedule.rate, workers, journal)
+
+        return begin
+
+    for name in ("OneByOne", "Together", "OwnRunner"):
+        monkeypatch.setattr(module, name, runner(name))
+    network = SimpleNamespace(rate=0.5) if own else None
+    given: dict[str, Any] = {"seed": 0, "device": device, "own": network}
+    with pytest.raises(Stopped) as found:
+        run_folds(table(40), [], Trial(1, examples=10), [0], **given)
+    assert found.value.args[:3] == (kind, network or "small", 0.5 if own else 0.01)
+    assert found.value.args[3].remote is False
+    assert found.value.args[4].path is None
+    with pytest.raises(Stopped) as found:
+        run_folds(table(40), [], Trial(1, examples=10), [0], **given, workers="w", journal="j")
+    assert found.value.args[3:] == ("w", "j")
 
 
 def test_some_columns_are_chosen():

@@ -281,8 +281,9 @@ class _Search:
         judged = [forecast.judge(k) for k in range(len(final))]
         order = sorted(range(len(final)), key=lambda k: -judged[k].gain)
         able = [k for k in order if self._eligible(final[k])]
-        near = judged[able[0]].gain - _CLEARLY * forecast.run_spread() if able else 0.0
-        kept = [k for k in able if judged[k].gain >= near][: effort.contenders]
+        clearly = _CLEARLY * forecast.run_spread()
+        kept = [k for k in able if judged[k].gain >= judged[able[0]].gain - clearly]
+        kept = kept[: effort.contenders]
         recipes = [k for k in order if final[k] in self.rivals]
         kept = sorted({*kept, *able[:2], *recipes[:1]})  # the best recipe, to compare with
         count = effort.last_folds(self.data)

@@ -269,16 +269,21 @@ def test_trying_the_kernels_leaves_the_global_generator_alone(monkeypatch):
     tried = []
 
     def run_blocks(x, blocks):
-        tried.append((x.shape[1], blocks[0].conv.groups, blocks[0].conv.out_channels % 16))
+        tried.append((x, *blocks))
         return blocks[0](x)
 
-    kernels = SimpleNamespace(compile_all=lambda: tried.append("all"), run_blocks=run_blocks)
+    kernels = SimpleNamespace(compile_all=lambda: tried.append("compiled"), run_blocks=run_blocks)
     monkeypatch.setattr(training, "fused", kernels, raising=False)
     monkeypatch.setitem(sys.modules, "augury.forecasting.training.fused", kernels)
     before = torch.get_rng_state()
     assert blocks_module.fused_kernels.__wrapped__(torch.device("cpu")) is kernels
     assert torch.equal(torch.get_rng_state(), before)
-    assert tried == ["all", (4, 2, 0)]  # two networks, with channels in eights
+    first, (x, block) = tried
+    assert first == "compiled"
+    assert x.numel() <= 2048  # a moment's work
+    assert (x.shape[1], block.conv.groups) == (4, 2)  # two networks
+    assert block.conv.out_channels % (2 * 8) == 0  # channels come in eights
+    assert block.window in (1, 2, 4)  # kernels for others are not compiled
 
 
 def test_kernels_that_find_no_memory_are_tried_again(monkeypatch):

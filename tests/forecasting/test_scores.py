@@ -114,6 +114,34 @@ def test_an_interval_with_zero_is_not_clear():
     assert not judged(0.6, REPLICATES + wide).candidates[0].clear
 
 
+def test_an_interval_is_clear_by_zero_alone():
+    """One that ends at zero is not; whether it holds another number does not count."""
+    assert not judged(0.5, REPLICATES).candidates[0].clear
+    near = torch.tensor([0.05, -0.05, 0.04, -0.04], dtype=torch.float64)
+    row = judged(0.51, REPLICATES + near).candidates[0]
+    assert row.low < 0 < row.high < 1
+    assert not row.clear
+
+
+def test_two_replicates_have_one_degree_of_freedom():
+    both = torch.tensor([0.4, 0.6], dtype=torch.float64)
+    moves = torch.tensor([0.1, 0.16], dtype=torch.float64)
+    score = Made(setting())
+    none = torch.zeros(3)
+    base = Estimate(0.5, both, none, class_replicates=none.expand(2, 3))
+    found = Estimate(0.6, both + moves, none, class_replicates=none.expand(2, 3))
+    error = math.sqrt(1 / 2 * 2 * 0.03**2)
+    assert score._judge(found, base).probability == pytest.approx(t(1).cdf(0.1 / error))
+
+
+def test_numbers_and_several_labels_have_no_classes():
+    x = np.random.default_rng(0).normal(size=(16, 3))
+    found = Estimate(0.6, REPLICATES, torch.ones(3), class_replicates=torch.zeros(4, 3))
+    for y in (np.linspace(0, 1, 16), np.eye(4, 3, dtype=int).repeat(4, 0)):
+        score = Made(Setting(as_dataset(x, y, kind="vector"), Flatten(), 4, 1, CPU))
+        assert score._by_class(found, found) == ()
+
+
 def test_equal_replicates_are_certain():
     (row,) = judged(0.6, REPLICATES + 0.1).candidates
     assert row.probability == pytest.approx(1)
@@ -204,6 +232,8 @@ def test_names_groups_and_defaults():
     assert RidgeScore(setting()).trust() == ""
     assert RidgeScore(setting()).effort() == {}
     assert RidgeScore(setting()).describe() == Flatten().describe()
+    assert RidgeScore(replace(setting(), phi=None)).describe() == ""
+    assert RidgeScore(setting()).plan({"epochs": 3}) == {"epochs": 3}
 
 
 def test_kernel_ridge_says_how_many_examples_it_took(monkeypatch):

@@ -110,6 +110,13 @@ def test_a_candidate_on_a_shard_is_a_job(monkeypatch):
     assert ridge.sections == 5
 
 
+def test_progress_is_told_by_candidate():
+    seen = []
+    score = AlignmentScore(setting(), lambda done, total, now: seen.append(now))
+    score.tick_job("alignment sums of best of 3, shard 1, shard 2")
+    assert seen == ["best of 3, shard 1"]
+
+
 def test_examples_in_memory_are_shards_of_16384():
     x = np.zeros((16_390, 1))
     data = as_dataset(x, np.arange(16_390) % 2)

@@ -206,8 +206,7 @@ class ClosedForm(Score):
             return ()
         changes = (found.per_class - base.per_class).tolist()
         without = (found.class_replicates - base.class_replicates).unbind(1)
-        y = self.setting.data.y
-        members = y.sum(0) if y.dim() == 2 else torch.bincount(y.long(), minlength=len(changes))
+        members = torch.bincount(self.setting.data.y.long(), minlength=len(changes))
         each = []
         for change, rest, count in zip(changes, without, members.tolist(), strict=False):
             error, freedom = jackknife(change, rest).error, min(len(rest), int(count)) - 1

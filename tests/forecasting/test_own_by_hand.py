@@ -139,3 +139,75 @@ def test_fresh_weights_do_not_touch_the_callers_generator():
     own.start(5)
     assert torch.equal(torch.random.get_rng_state(), before)
     assert not torch.equal(expected, before)
+
+
+def test_the_head_and_the_block_of_a_longer_network():
+    net = nn.Sequential(*(nn.Linear(4, 4) for _ in range(4)))
+    for tune, first in (("head", 6), ("block", 4), ("all", 0)):
+        found = OwnNetwork(net, True, tune).trained(net)
+        assert [id(p) for p in found] == [id(p) for p in net.parameters()][first:]
+    norms = nn.Sequential(nn.Flatten(), nn.BatchNorm1d(36), nn.Linear(36, 2))
+    found = OwnNetwork(norms, True, "head").trained(norms)
+    assert [id(p) for p in found] == [id(p) for p in norms[2].parameters()]
+
+
+def test_what_a_network_returns_is_said():
+    class Pair(nn.Module):
+        def forward(self, x):
+            return x, x
+
+    refused("the network returns a tuple per example", OwnNetwork(Pair()).check, images(), CPU)
+    x = np.random.default_rng(0).normal(size=(20, 3))
+    real = as_dataset(x, x[:, 0])
+    OwnNetwork(nn.Linear(3, 1)).check(real, CPU)
+    refused("returns 2 outputs per example, but the data has one number",
+            OwnNetwork(nn.Linear(3, 2)).check, real, CPU)  # fmt: skip
+
+
+class Large(nn.Module):
+    """A network that no memory holds."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(1))
+
+    def forward(self, x):
+        raise torch.OutOfMemoryError
+
+
+def test_a_network_that_does_not_fit_is_said_in_one_line():
+    wide = as_dataset(np.zeros((8, 6, 9), np.uint8), np.arange(8) % 2)
+    said = "not enough memory on cpu to train the network on inputs of 9 pixels; use a smaller"
+    refused(said, OwnNetwork(Large()).check, wide, CPU)
+    trainer = OwnTrainer(OwnNetwork(Large()), wide, Schedule(1), CPU)
+    refused(said, trainer.run, None, Fold(torch.arange(4), torch.arange(4, 8), 0))
+    table = as_dataset(np.random.default_rng(0).normal(size=(8, 3)), np.arange(8) % 2)
+    refused("to train the network on inputs; use", OwnNetwork(Large()).check, table, CPU)
+
+
+def test_a_scale_is_seen_on_256_examples_and_by_live_channels():
+    data, own = images(300), known(1, 256)
+    sizes = []
+    own.network.register_forward_hook(lambda module, args, out: sizes.append(len(args[0])))
+    assert own.warning(data, CPU) is None
+    assert sizes == [256]
+    own.network[0].running_var = torch.full((1,), 1.2e-4)
+    assert "times the variance" in own.warning(data, CPU)
+    table = as_dataset(np.random.default_rng(0).normal(size=(8, 3)), np.arange(8) % 2)
+    assert own.warning(table, CPU) is None
+
+
+def test_a_step_lowers_the_loss_with_gradients_of_its_own(exact):
+    """Two steps by hand: gradients are dropped before each."""
+    data, own = images(), OwnNetwork(nn.Sequential(nn.Flatten(), nn.Linear(36, 2)))
+    trainer = OwnTrainer(own, data, Schedule(1, 8, rate=0.1, decay=0.2), CPU)
+    twin = own.start(0)
+    optimizer = torch.optim.AdamW(twin.parameters(), 0.1, weight_decay=0.2)
+    x, y = data.batch(torch.arange(8), CPU, torch.float32), data.y[:8]
+    for _ in range(2):
+        trainer._compute(x, y)
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(twin(x), y).backward()
+        optimizer.step()
+    for ours, theirs in zip(trainer.net.parameters(), twin.parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)

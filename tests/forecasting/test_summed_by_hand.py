@@ -132,16 +132,20 @@ def test_kernel_ridge_ticks_for_each_batch_and_for_the_solution():
 @pytest.mark.parametrize(("features", "solved"), [(35, "features"), (36, "kernel")])
 def test_the_smaller_problem_is_solved(features, solved, monkeypatch):
     def noted(name, solve):
-        return lambda *args: (tried.append((name, *args[1:])), solve(*args))[1]
+        def watched(held_out, *rest):
+            tried.append((name, held_out.classes, held_out.groups, *rest))
+            return solve(held_out, *rest)
+
+        return watched
 
     tried = []
     for name in ("features", "kernel"):
         solve = getattr(kernel_ridge, f"by_{name}")
         monkeypatch.setattr(kernel_ridge, f"by_{name}", noted(name, solve))
     x = np.random.default_rng(0).normal(size=(36, features))
-    data = as_dataset(x, np.arange(36) % 2)
-    KernelRidgeScore(setting(data)).evaluate(identity())
-    assert tried == [(solved, 5, (1e-3, 1e-2, 0.1, 1.0))]
+    for y, classes in ((np.arange(36) % 2, True), (x[:, 0], False)):
+        KernelRidgeScore(setting(as_dataset(x, y))).evaluate(identity())
+        assert tried.pop() == (solved, classes, 20, 5, (1e-3, 1e-2, 0.1, 1.0))
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-3, 0.5])

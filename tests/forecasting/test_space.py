@@ -155,6 +155,7 @@ def test_a_forbidden_family_takes_the_recipes_with_it():
     ("spec", "milder", "stronger"),
     [
         ("rotation(15)", "rotation(10)", "rotation(22)"),
+        ("cutout(0.3333)", "cutout(0.292)", "cutout(0.367)"),  # to three digits
         ("cutout(0.25) >> flips", "cutout(0.175) >> flips", "cutout(0.325) >> flips"),
         ("identity | resized_crop(0.64)", "identity | resized_crop(0.695)",
          "identity | resized_crop(0.57)"),

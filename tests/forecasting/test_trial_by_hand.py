@@ -109,6 +109,29 @@ def test_images_are_shrunk_by_their_longer_side():
     assert shrink(thin, [], 16)[0].shape == (3, 16, 4)  # no side below four
 
 
+def test_pixels_are_averaged_not_sampled():
+    """One bright pixel in sixteen is a sixteenth as bright on a quarter of each side."""
+    x = np.zeros((4, 64, 64), np.uint8)
+    x[:, 1::4, 2::4] = 160
+    x[0, 0, 0] = 1
+    small, _ = shrink(as_dataset(x, np.linspace(0, 1, 4)), [], 16)
+    inner = small.x[:, 0, 2:-2, 2:-2].float()
+    assert 8 <= float(inner.min()) <= float(inner.max()) <= 12
+
+
+def test_members_without_an_error_keep_their_order_below_the_least_loss():
+    y = torch.tensor([0, 1, 1])
+    out = torch.tensor([[2.0, -2.0], [-1.0, 1.0], [-3.0, 3.0]]).unsqueeze(1)
+    out = torch.cat([out, out / 4], 1)
+    own = torch.nn.functional.cross_entropy(out.flatten(0, 1), y.repeat_interleave(2),
+                                            reduction="none").view(3, 2)  # fmt: skip
+    least = math.log(1 + 1 / 3)
+    losses, right = module._judge(out, y, True)
+    assert right.tolist() == [[1.0, 1.0]] * 3
+    torch.testing.assert_close(losses, own * least / (own.mean(0) + least))
+    assert (losses.mean(0) < least).all()
+
+
 def test_tables_are_not_shrunk():
     data = table(10)
     assert shrink(data, [identity()], 2) == (data, [identity()])

@@ -174,7 +174,7 @@ def test_every_row_is_held_out_so_many_times(monkeypatch, effort, repeats):
     assert all(torch.equal(known.x, table().x[rows]) for rows, _, known, *_ in asked)
     assert {len(rows) for rows, *_ in asked} == {60}
     assert len(seen) == 8 * repeats
-    assert seen[-1][:2] == (8 * repeats, 8 * repeats)
+    assert [now[:2] for now in seen] == [(k + 1, 8 * repeats) for k in range(8 * repeats)]
     assert {now for _, _, now in seen} == {"no augmentation", "jitter(0.1)"}
     forecast = by_hand(repeats)
     assert found.candidates == [forecast.judge(0)]
@@ -193,6 +193,54 @@ def test_nothing_learnt_gives_no_verdict(monkeypatch):
     found = score(table(), monkeypatch, right=0.5)[1]
     assert not found.decides
     assert "learnt nothing" in found.warnings[0]
+
+
+class Made:
+    """A forecast of no candidate."""
+
+    balanced = True
+
+    def __init__(self, few=False, learnt=True):
+        self.few = few
+        self.baseline = SimpleNamespace(
+            expected=0.8, error=0.03, learnt=learnt, tried=0.7, balanced=True, faultless=False
+        )
+
+    def __len__(self):
+        return 0
+
+
+def judged(data, monkeypatch, linear=0.5, **made):
+    monkeypatch.setattr(module, "linear_score", lambda *_, **__: linear)
+    score = BoostingScore(Setting(data, None, 8, 5, CPU))
+    monkeypatch.setattr(score, "forecast", lambda candidates: Made(**made))
+    return score, score.judge_all([])
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_the_baseline_has_an_interval_of_its_error(few, monkeypatch):
+    score, found = judged(table(), monkeypatch, few=few)
+    own = found.baseline
+    assert (own.score, own.gain, own.probability) == (pytest.approx(80), 0.0, 0.5)
+    assert (own.low, own.high) == pytest.approx((80 - 196 * 0.03, 80 + 196 * 0.03))
+    assert found.sure is not few
+    assert (found.candidates, found.decides, found.warnings) == ([], True, ())
+    score.repeats = 2
+    assert score.describe().endswith("held out 2 times, judged by balanced accuracy")
+
+
+def test_what_leaves_no_verdict_depends_on_the_target(monkeypatch):
+    """Only classes have a most frequent one, and several labels no linear model."""
+    said = {
+        kind: judged(data, monkeypatch, linear=0.73, learnt=False)[1].warnings
+        for kind, data in (("classes", table()), ("numbers", numbers()), ("labels", tags()))
+    }
+    linear = "a linear model is better than boosting here (73 against 70 %)"
+    assert [text.startswith(linear) for text in said["numbers"]] == [True]
+    assert "learnt nothing beyond the most frequent class" in said["classes"][0]
+    assert said["classes"][1:] == said["numbers"]
+    assert said["labels"] == ("forecasts were not checked on tables with several labels",)
+    assert judged(numbers(), monkeypatch, linear=0.71)[1].decides
 
 
 @pytest.mark.parametrize(("more", "decides"), [(0.021, False), (0.019, True)])

@@ -149,6 +149,10 @@ def stepped(trainer, gpu, monkeypatch):
 
     def compute(x, y, zero=True):
         gpu.told.append(zero)
+        if gpu.recording is not None:  # gradients are made anew, where the graph keeps them
+            gpu.told.append([p.grad for p in trainer.parameters])
+            for p in trainer.parameters:
+                p.grad = torch.ones_like(p)
         gpu.compute(lambda: seen.append((x.tolist(), y.tolist())))
 
     monkeypatch.setattr(trainer, "_compute", compute)
@@ -159,22 +163,22 @@ def stepped(trainer, gpu, monkeypatch):
 
 def test_a_step_of_an_own_network_is_captured_once(own, monkeypatch):
     gpu = Gpu(monkeypatch)
+    for p in own.parameters:
+        p.grad = torch.ones_like(p)
     seen = stepped(own, gpu, monkeypatch)
     assert seen == [([float(k)] * 2, [k] * 3) for k in range(7)]
     warm = ["aside waits for main", True, "aside", "main waits for aside"]
     # gradients stay where they are in a graph: they are not dropped
-    assert gpu.taken() == [*warm * 3, "record", False, *["repeat"] * 4]
+    assert gpu.taken() == [*warm * 3, "record", False, [None, None], *["repeat"] * 4]
     own._step(*batch(0), 0)
     assert gpu.taken() == ["repeat"]  # of the next network too
 
 
 def test_an_own_network_that_cannot_be_captured_is_stepped_as_it_is(own, monkeypatch):
     gpu = Gpu(monkeypatch, fails=True)
-    for p in own.parameters:
-        p.grad = torch.ones_like(p)
     seen = stepped(own, gpu, monkeypatch)
     assert [x[0] for x, _ in seen] == list(range(7))
-    assert gpu.taken()[12:] == ["record", False, "wait", *[True, "main"] * 4]
+    assert gpu.taken()[12:] == ["record", False, [None, None], "wait", *[True, "main"] * 4]
     assert own._graph is False
     assert all(p.grad is None for p in own.parameters)
 

@@ -84,6 +84,7 @@ def near(a, b):
 def test_without_candidates_there_are_plain_networks_alone(kind, kept, data, exact, tmp_path):
     options = {"journal": Journal(tmp_path)} if kept else {}
     runner, _ = make(kind, data, **options)
+    assert len(runner.run([], [], [fold(3)])[1]) == 1
     clean = [fold(3), fold(4, 2)]
     for folds in ([], [fold(0), fold(1)]):
         if kind is Together and folds and not kept:
@@ -103,6 +104,7 @@ def test_what_is_in_a_journal_is_not_trained_again(data, tmp_path, monkeypatch):
         (tmp_path / work).mkdir()
         journal = Journal(tmp_path / work)
         first = make(kind, data, journal=journal)[0].run(CANDIDATES, [fold(0)], [fold(0)])
+        assert [len(part) for part in first] == [1, 1]
         with monkeypatch.context() as patched:
             patched.setattr(module, work, lambda runner, job: pytest.fail("done again"))
             again = make(kind, data, journal=journal)[0].run(CANDIDATES, [fold(0)], [fold(0)])

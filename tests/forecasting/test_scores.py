@@ -95,8 +95,9 @@ def test_few_members_of_a_class_show_little():
     data = replace(data, x=data.x[:-1], y=data.y[:-1])  # one is left of the last class
     score = Made(Setting(data, Flatten(), 4, 1, CPU))
     moves = torch.tensor([[0.0, 0.0, 0.0], [0.1, 0.1, 0.1], [0.2, 0.2, 0.2], [0.3, 0.3, 0.3]])
-    base = Estimate(0.5, REPLICATES, torch.zeros(3), class_replicates=torch.zeros(4, 3))
-    found = Estimate(0.6, REPLICATES, torch.ones(3), class_replicates=moves)
+    before = 7 * moves.flip(0) ** 2
+    base = Estimate(0.5, REPLICATES, torch.zeros(3), class_replicates=before)
+    found = Estimate(0.6, REPLICATES, torch.ones(3), class_replicates=before + moves)
     many, two, one = score._by_class(found, base)
     error = math.sqrt(3 / 4 * float((moves[:, 0] - 0.15).square().sum()))
     assert many[2] - 1 == pytest.approx(t(3).ppf(0.975) * error, rel=1e-5)

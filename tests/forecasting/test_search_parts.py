@@ -245,3 +245,23 @@ def test_without_a_choice_required_parts_stay():
     forbidden = searching(never=["scaling"])
     forbidden.learnt = False
     assert repr(forbidden._fallback(final, judged)) == "identity"
+
+
+def test_single_families_are_tried_and_judged_with_a_small_network(monkeypatch):
+    """Whatever network the later rounds train."""
+    families = [parse("flips"), parse("invert"), parse("noise(0.05)")]
+    monkeypatch.setattr(space, "default_augmentations", lambda kind, shape: families)
+    one, asked = searching(effort=replace(WORK, planned=True, first_folds=2)), []
+
+    def run(title, tried, size, numbers, planned=True):
+        asked.append((title, size, list(numbers), planned))
+        return [fold([0.1, 0.0, -0.1])]
+
+    def judged(folds, size, planned=True):
+        asked.append((size, planned))
+        return forecast(folds, size, RATE)
+
+    one.rounds = SimpleNamespace(run=run, forecast=judged)
+    helping, harmless = one._singles()
+    assert asked == [("single families", 20, [0, 1], False), (20, False)]
+    assert (helping, harmless) == (families[:1], families[:2])

@@ -33,7 +33,7 @@ def begun(monkeypatch):
         def __init__(self, rounds, space, rivals):
             self.given = {"rounds": rounds, "space": space, "rivals": rivals}
 
-        def run(self, started, command):
+        def run(self, started, command, *_):
             seen.append({**self.given, "started": started, "command": command})
             return "found"
 
@@ -141,8 +141,9 @@ class Ended(search._Search):
 
 def test_where_nothing_is_learnt_the_default_has_one_row(monkeypatch):
     monkeypatch.setattr(space, "RIVALS", ("invert",))
-    made = Rounds(images(), augury.TrainingPlan(), CPU, 3, WORK)
-    found = Ended(made, Space(), []).run(0.0, "")
+    monkeypatch.setattr(search, "_Search", Ended)
+    monkeypatch.setattr(search, "choose_effort", lambda *given: WORK)
+    found = search_policy(images(), device="cpu", seed=3)
     rows = [(row.spec, row.role, row.gain, row.rounds) for row in found.rows]
     assert rows == [
         ("invert", "rival", 2, 3), ("flips", "tried", 0, 2), (search.MILD, "chosen", 0.0, 0),

@@ -25,9 +25,9 @@ NO_EFFECT = """
 In these cases, no candidate has an effect: it changes nothing that matters, or nothing can be
 learnt from the examples. Each case was ranked {runs} times with different seeds
 (`benchmarks/no_effect.py`). The table shows the share of candidates with the verdict *helps* or
-*hurts*, which should be at most {most:.0f} %, and in brackets the share with *probably*. A closed
-form gives no verdicts if its baseline is no better than chance; duplicate images and series are
-removed first.
+*hurts*, which should be at most {most:.0f} %, and in brackets the share with *probably*. These
+need a probability of only 0.75, so more of them are expected. A closed-form score gives no
+verdicts if its baseline is no better than chance; duplicate images and series are removed first.
 
 {table}
 """

@@ -264,13 +264,17 @@ def longer_table(results: list[Found], stage: str) -> list[str]:
     shown = " | ".join(f"{v:+.1f}" for v in (chosen, *means))
     each = {name: mean - chosen for name, mean in zip(RIVALS.values(), means, strict=True)}
     behind = [f"{name} by {lost:.1f} points" for name, lost in each.items() if round(lost, 1) > 0]
-    words = f"behind {listed(behind)}" if behind else "behind none of them"
-    return [
-        *lines,
-        f"| **mean** | | | | | {shown} |",
-        "",
-        f"On average, the chosen policy is {words}.",
-    ]
+    words = "On average, no recipe beats the chosen policy."
+    if behind:
+        words = f"On average, the chosen policy is beaten by {listed(behind)}."
+    lost, where = max(
+        (rival - row[0], f"{name} on {found['source']} ({found['network']})")
+        for row, found in zip(values, results, strict=True)
+        for name, rival in zip(RIVALS.values(), row[1:], strict=True)
+    )
+    if lost > 0:
+        words += f" Its largest single loss is {lost:.1f} points, against {where}."
+    return [*lines, f"| **mean** | | | | | {shown} |", "", _wrapped(words)]
 
 
 def choices(results: list[Found]) -> list[str]:
@@ -315,15 +319,18 @@ def ahead(results: list[Found]) -> str:
         if lost > 0.3:
             name = RIVALS.get(best, "no augmentation")
             behind.append(
-                f"{lost:.1f} points behind {name} on {found['source']} ({found['network']}, "
-                f"{found['examples']:,} examples; standard error "
-                f"{error(found, best):.1f})"
+                f"{name} by {lost:.1f} ± {error(found, best):.1f} points on {found['source']} "
+                f"({found['network']}, {found['examples']:,} examples)"
             )
+    said = "In no row of the table was an alternative better by more than 0.3 points."
+    if behind:
+        said = (
+            f"In {len(behind)} of the {len(results)} rows of the table, an alternative was better "
+            f"by more than 0.3 points: {listed(behind)}; ± is the standard error."
+        )
     return (
         f"On average, the chosen policy gains {mean[0]:+.1f} points over TrivialAugment, "
-        f"{mean[1]:+.1f} over RandAugment(2,9) and {mean[2]:+.1f} over flip and crop. Compared "
-        "with what turned out best for each data set, a recipe or no augmentation, which is not "
-        f"known in advance, it is {'; '.join(behind) or 'nowhere more than 0.3 points behind'}."
+        f"{mean[1]:+.1f} over RandAugment(2,9) and {mean[2]:+.1f} over flip and crop. {said}"
     )
 
 

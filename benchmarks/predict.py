@@ -305,7 +305,7 @@ def closed_forms(folder: Path) -> list[str]:
             specs = [s for s in gains if s in real]
             rho = spearmanr([gains[s] for s in specs], [real[s] for s in specs])[0]
             found.setdefault(name, []).append(float(rho))
-    lines = ["| score | cells | mean rank correlation |", "| --- | --- | --- |"]
+    lines = ["| score | settings | mean rank correlation |", "| --- | --- | --- |"]
     for name, values in sorted(found.items(), key=lambda item: -np.mean(item[1])):
         lines.append(f"| {name} | {len(values)} | {np.mean(values):.2f} |")
     return lines
@@ -345,6 +345,7 @@ def page(folder: Path) -> str:
         quick_wrong=sum(found["wrong"] for _, found in quick),
         tuned="\n".join(table(fine_tuned(folder))),
         less=judge(less, PLANNED),
+        higher=-next(found["bias"] for cell, found in small if cell["examples"] == 1500),
         scores="\n".join(closed_forms(folder)),
         untried=untried(folder),
         cells=len(rows),

@@ -288,6 +288,8 @@ def page(folder: Path) -> str:
     return words.format(
         splits=len(tables[0]["splits"]), table="\n".join(lines), networks="\n".join(nets),
         verdicts="\n".join(counts), shared=f"{both} of {network_gains}",
+        harm=said["hurts"] + said["probably hurts"],
+        harm_wrong=wrong["hurts"] + wrong["probably hurts"],
     )  # fmt: skip
 
 

@@ -24,7 +24,15 @@ _VARIED = {"milder": "milder", "stronger": "stronger", "shorter": "for {} epochs
 
 
 def policy(
-    data: options.Data,
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help="Images only, with one label each: a directory with one sub-directory per class, "
+            "an .npz file, a CSV or Parquet table that lists image files, with --label, IDX files "
+            "(like MNIST's), CIFAR's Python batches, or a built-in data set: digits, mnist5k.",
+        ),
+    ],
     epochs: options.Epochs = None,
     always: Annotated[
         list[str] | None,
@@ -51,7 +59,11 @@ def policy(
     budget: options.Budget = None,
     to: Annotated[
         str | None,
-        typer.Option(metavar="FORMAT", help="Print code for a library; see augury export --help."),
+        typer.Option(
+            metavar="FORMAT",
+            help="Print code for a library: torchvision, kornia, albumentations, "
+            "albumentations-json, timm, ultralytics or augury.",
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the code to a file instead.")
@@ -69,7 +81,15 @@ def policy(
     cluster: options.Cluster = None,
     label: options.Label = None,
     size: options.Size = None,
-    group: options.Group = None,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN|PATTERN",
+            help="Keep images from the same source (a patient, a scene) together in every split: "
+            "the name of a column, or a regular expression with one capturing group, such as "
+            "'_(.+)_', that is searched for in file names.",
+        ),
+    ] = None,
     skip_bad: options.SkipBad = False,
     json: options.Json = None,
     report: options.Report = None,

@@ -29,7 +29,14 @@ def predict(
         typer.Option(metavar="FILE", help="Write the predictions as CSV, one row per example."),
     ] = None,
     device: options.Device = "auto",
-    label: options.Label = None,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of a table with the true labels, if any; default: the label's column in "
+            "the table that the model was fitted to.",
+        ),
+    ] = None,
     size: options.Size = None,
     kind: options.Kind = None,
     skip_bad: options.SkipBad = False,

@@ -60,7 +60,11 @@ def rank(
         ),
     ] = None,
     feature_map: Annotated[
-        options.FeatureMap | None, typer.Option(help="Features for a score that does not train.")
+        options.FeatureMap | None,
+        typer.Option(
+            help="Features for a score that does not train; default: fourier. Your own --network "
+            "takes their place."
+        ),
     ] = None,
     network: options.PlannedNetwork = None,
     weights: options.Weights = None,
@@ -68,9 +72,17 @@ def rank(
     tune: options.TunedPart = "all",
     layer: Annotated[
         str | None,
-        typer.Option(help="Layer of --network whose output to use as features for such a score."),
+        typer.Option(
+            help="Layer of --network whose output to use as features for a score that does not "
+            "train."
+        ),
     ] = None,
-    epochs: options.Epochs = None,
+    epochs: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Number of epochs you plan to train for; default: 40, or 100 for series."
+        ),
+    ] = None,
     budget: options.Budget = None,
     effort: options.Effort = None,
     trends: Annotated[
@@ -85,11 +97,20 @@ def rank(
         bool,
         typer.Option(
             "--sweep",
-            help="Try each family at several strengths and print the strongest safe setting; with "
-            "-a, try only the given families, such as -a rotation.",
+            help="Try each family at several strengths and print the strongest safe setting: the "
+            "last one, from the best on, that is expected to keep at least half of the best gain. "
+            "With -a, try only the given families, such as -a rotation.",
         ),
     ] = False,
-    n_views: options.NViews = 8,
+    n_views: Annotated[
+        int,
+        typer.Option(
+            "--n-views",
+            min=1,
+            help="Number of views of each example for a score that does not train; the others "
+            "ignore it.",
+        ),
+    ] = 8,
     max_examples: options.MaxExamples = 20_000,
     seed: options.Seed = 0,
     device: options.Device = "auto",

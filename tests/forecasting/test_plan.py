@@ -34,11 +34,20 @@ def test_what_was_assumed_is_said():
     plan = TrainingPlan(epochs=7)
     found = plan.describe(plan, 500, (3, 24, 32))
     assert (found["epochs"], found["examples"], found["side"]) == (7, 500, 32)
-    assert found["assumed"] == ["examples", "side", "network"]
+    assert found["assumed"] == ["examples", "network"]
     given = TrainingPlan(examples=90, side=16, network="resnet")
     found = given.describe(given, 500, (3, 24, 32))
     assert (found["examples"], found["side"]) == (90, 16)
     assert found["assumed"] == ["epochs"]
+
+
+def test_what_was_stated_is_not_assumed_although_it_is_the_default():
+    plan = TrainingPlan()
+    assert TrainingPlan.stated(None, None, None) == ()
+    assert TrainingPlan.stated(None, 40, "cnn") == ("epochs", "network")
+    assert TrainingPlan.stated(plan, None, None) == ("epochs",)
+    found = plan.describe(plan, 500, (3, 24, 32), ("epochs", "network"))
+    assert found["assumed"] == ["examples"]
 
 
 def test_tables_and_series_have_no_side():

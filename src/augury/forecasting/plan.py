@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -53,6 +54,12 @@ class TrainingPlan:
             raise AuguryError("pass either epochs or a plan, not both")
         return plan or (cls() if epochs is None else cls(epochs=epochs))
 
+    @staticmethod
+    def stated(plan: TrainingPlan | None, epochs: Any, network: Any) -> tuple[str, ...]:
+        """Return the names of what a caller stated; a plan states at least its epochs."""
+        said = {"epochs": (plan, epochs), "network": (network,)}
+        return tuple(name for name, values in said.items() if any(v is not None for v in values))
+
     def __post_init__(self) -> None:
         for name, least in (("epochs", 1), ("examples", 2), ("side", 4)):
             value = getattr(self, name)
@@ -62,10 +69,16 @@ class TrainingPlan:
         if self.tune not in ("all", "block", "head"):
             raise AuguryError(f"tune must be all, block or head, got {self.tune!r}")
 
-    def describe(self, given: TrainingPlan, total: int, shape: tuple[int, ...]) -> dict[str, Any]:
+    def describe(
+        self,
+        given: TrainingPlan,
+        total: int,
+        shape: tuple[int, ...],
+        stated: Collection[str] = (),
+    ) -> dict[str, Any]:
         """Return the plan in plain values for data of `total` examples; `given` as asked for.
 
-        ``"assumed"`` lists what was not said and is assumed.
+        ``"assumed"`` lists what has a default value and is not among the names that were `stated`.
         """
         found = asdict(self)
         found["examples"] = self.examples or total
@@ -73,7 +86,7 @@ class TrainingPlan:
         default = TrainingPlan()
         found["assumed"] = [
             name
-            for name in ("epochs", "examples", "side", "network")
-            if getattr(given, name) == getattr(default, name) and found[name] is not None
+            for name in ("epochs", "examples", "network")
+            if name not in stated and getattr(given, name) == getattr(default, name)
         ]
         return found

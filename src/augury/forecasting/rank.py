@@ -189,6 +189,7 @@ def rank(
     effort = effort if effort is None else as_whole("effort", effort, 0)
     max_examples = max_examples if max_examples is None else as_whole("max_examples", max_examples)
     given = TrainingPlan.of(plan, epochs)
+    stated = TrainingPlan.stated(plan, epochs, network)
     given, module = planned_network(given, network, pretrained, tune)
     read: Any = {
         "label": label, "kind": kind, "task": task, "name": name, "groups": groups, "group": group,
@@ -252,7 +253,7 @@ def rank(
         seconds=round(time.perf_counter() - started, 3),
         command=command,
         trust=" ".join(filter(None, (scorer.trust(), explain(rows)))),
-        plan=scorer.plan(planned.describe(given, data.total, data.shape)),
+        plan=scorer.plan(planned.describe(given, data.total, data.shape, stated)),
         effort=scorer.effort(),
         warnings=judged.warnings,
         extrapolation=judged.trends,

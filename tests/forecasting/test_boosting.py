@@ -76,9 +76,18 @@ def test_no_verdicts_where_a_linear_model_is_better(run, tmp_path):
 
 def test_what_is_said_of_trust_was_measured():
     page = Path(__file__).parents[2] / "docs" / "prediction_tables.md"
-    row = re.search(r"\| probably helps \| (\d+) \| 1 \|", page.read_text(encoding="utf-8"))
-    assert row
-    assert f"Of {row[1]} candidates with the verdict “probably helps”, one hurt" in _TRUST
+    text = page.read_text(encoding="utf-8")
+    rows = {
+        word: re.search(rf"\| probably {word} \| (\d+) \| (\d+) \|", text)
+        for word in ("helps", "hurts")
+    }
+    for word, row in rows.items():
+        assert row
+        said = "verdicts " if word == "helps" else ""
+        assert f"{row[2]} of {row[1]} {said}“probably {word}”" in _TRUST
+    found = re.findall(r"\|\s*(-?\d\.\d\d) \| \d+ \| \d+ \| \d+ \|", text)
+    assert len(found) == 8
+    assert f"was {np.mean([float(value) for value in found]):.2f}," in _TRUST
 
 
 @pytest.mark.parametrize("kind", ["classes", "numbers"])

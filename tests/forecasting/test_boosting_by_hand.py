@@ -14,7 +14,7 @@ from augury._base.errors import AuguryError
 from augury._base.rng import Rng
 from augury.augmentations import column_noise, jitter
 from augury.data import as_dataset
-from augury.forecasting.forecast import Forecast
+from augury.forecasting.forecast import BaselineForecast, Forecast
 from augury.forecasting.scores import Setting
 from augury.forecasting.scores import boosting as module
 from augury.forecasting.scores.boosting import CALIBRATION, BoostingScore, _predict, fit_trees
@@ -180,8 +180,7 @@ def test_every_row_is_held_out_so_many_times(monkeypatch, effort, repeats):
     assert found.candidates == [forecast.judge(0)]
     base = forecast.baseline
     assert found.baseline.score == pytest.approx(100 * base.expected)
-    assert found.baseline.high - found.baseline.score == pytest.approx(196 * base.error)
-    assert found.baseline.score - found.baseline.low == pytest.approx(196 * base.error)
+    assert (found.baseline.low, found.baseline.high) == base.interval(0.0)
     assert (found.baseline.gain, found.baseline.probability) == (0.0, 0.5)
     assert (found.matters, found.decides, found.warnings) == (0.2, True, ())
     assert made.effort() == {"folds": 4, "repeats": repeats, "copies": 3}
@@ -202,8 +201,8 @@ class Made:
 
     def __init__(self, few=False, learnt=True):
         self.few = few
-        self.baseline = SimpleNamespace(
-            expected=0.8, error=0.03, learnt=learnt, tried=0.7, balanced=True, faultless=False
+        self.baseline = BaselineForecast(
+            tried=0.7, expected=0.8, error=0.03, chance=0.5 if learnt else 0.7, balanced=True
         )
 
     def __len__(self):

@@ -176,3 +176,23 @@ def test_gains_have_an_end():
     assert expect(-9.0, 0.0, 0.5, False, CUT)[0] == -100
     spread = expect(0.25, 0.1, 0.5, False, CUT)[1]
     assert spread == pytest.approx(math.hypot(100 * 0.1, 0.04 * 50, 25))
+
+
+@pytest.mark.parametrize("tried", [0.5, 1.0])
+def test_the_interval_without_augmentation_stays_between_the_ends(tried):
+    """By hand: 1.96 √(run² + p (1 − p) / n), cut at what is possible."""
+    base = BaselineForecast(tried, tried, 0.02, 0.1, False, sampling=0.03)
+    half = 1.96 * math.hypot(0.02, 0.03)
+    low, high = base.interval(0.0)
+    assert low == pytest.approx(100 * (tried - half))
+    assert high == pytest.approx(min(100.0, 100 * (tried + half)))
+    assert base.interval(99.0)[0] == 99.0
+
+
+def test_runs_that_differ_are_told_from_those_that_learnt_nothing():
+    def base(tried, error):
+        return BaselineForecast(tried, tried, error, 0.5, False)
+
+    assert (base(0.9, 0.1).learnt, base(0.9, 0.1).unstable) == (True, False)
+    assert (base(0.9, 0.15).learnt, base(0.9, 0.15).unstable) == (False, True)
+    assert (base(0.51, 0.0).learnt, base(0.51, 0.0).unstable) == (False, False)

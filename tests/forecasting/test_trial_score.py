@@ -68,8 +68,7 @@ def test_the_result_is_the_forecast(monkeypatch):
     assert found.candidates == [forecast.judge(0)]
     base = forecast.baseline
     assert found.baseline.score == pytest.approx(100 * base.expected)
-    assert found.baseline.high - found.baseline.score == pytest.approx(196 * base.error)
-    assert found.baseline.score - found.baseline.low == pytest.approx(196 * base.error)
+    assert (found.baseline.low, found.baseline.high) == base.interval(0.0)
     assert (found.baseline.gain, found.baseline.probability) == (0.0, 0.5)
     assert (found.matters, found.decides, found.sure, found.warnings) == (0.2, True, True, ())
     assert seen == [(1, 5, "flips"), (2, 5, "flips"), (3, 5, "flips")]  # 1 + 2 × 2 to do
@@ -117,20 +116,18 @@ def test_short_trials_say_less(monkeypatch, effort, decides, sure):
 
 
 @pytest.mark.parametrize(
-    ("right", "replicas", "learnt"),
+    ("right", "replicas", "said"),
     [
-        (0.14, (0.14, 0.14), True),
-        (0.12, (0.12, 0.12), False),  # within what guessing shows: 0.1 ± 0.015 of 400
-        (0.3, (0.1, 0.5), False),  # within three standard errors
-        (0.9, (0.85, 0.95), True),
+        (0.14, (0.14, 0.14), None),
+        (0.12, (0.12, 0.12), "learnt nothing beyond"),  # guessing shows 0.1 ± 0.015 of 400
+        (0.3, (0.1, 0.5), "(a mean accuracy of 30 %, with a standard error of 20)"),
+        (0.9, (0.85, 0.95), None),
     ],
 )
-def test_chance_must_be_beaten(monkeypatch, right, replicas, learnt):
+def test_chance_must_be_beaten(monkeypatch, right, replicas, said):
     found = judge(monkeypatch, images(), right=right, replicas=replicas)[0]
-    assert found.decides is learnt
-    assert ["learnt nothing beyond" in warning for warning in found.warnings] == [True] * (
-        not learnt
-    )
+    assert found.decides is (said is None)
+    assert [said in warning for warning in found.warnings] == [True] * (said is not None)
 
 
 def test_trust_is_for_labelled_images(monkeypatch):
@@ -259,9 +256,11 @@ def test_trust_is_of_the_work_that_was_done(monkeypatch):
     data = images(count=1200)
     said = {k: several(monkeypatch, data, [0.7], effort=k)[2].trust() for k in range(7)}
     assert {said[k] for k in (0, 1, 2)} == {module._CUT}
-    for k in (3, 4):
+    least = {3: " Below --effort 4, verdicts are “probably” at most.", 4: ""}
+    for k, capped in least.items():
         assert said[k] == (
             f"{module._QUICK} This trial did less work than those: --effort {k} instead of 5."
+            f"{capped}"
         )
     assert {said[k] for k in (5, 6)} == {module._QUICK}
 
@@ -360,3 +359,31 @@ def test_a_network_of_ones_own_on_series_is_other_data():
     data = as_dataset(x, np.arange(60) % 2, kind="series")
     own = OwnNetwork(torch.nn.Flatten(), False, "all")
     assert "other data" in TrialScore(Setting(data, None, 8, 0, CPU, own=own)).trust()
+
+
+@pytest.mark.parametrize(("level", "sure"), [(4, False), (8, False), (9, True)])
+def test_little_work_with_ones_own_network_is_never_sure(monkeypatch, level, sure):
+    own = OwnNetwork(torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10)))
+    found, ((_, options),), score = several(
+        monkeypatch, images(count=1200), [0.7], effort=level, own=own, trends=True
+    )
+    assert found.sure is sure
+    assert options["calibration"] == (PLANNED if sure else QUICK)
+    capped = " Below --effort 9, verdicts are “probably” at most."
+    assert score.trust().startswith(module._OWN_FROM_SCRATCH)
+    assert score.trust().endswith(capped) is not sure
+
+
+def test_a_real_target_that_nothing_predicts_gives_no_verdict(monkeypatch):
+    rng = np.random.default_rng(0)
+    data = as_dataset(rng.integers(0, 255, (400, 8, 8)).astype(np.uint8), rng.normal(size=400))
+
+    def run_folds(*_, **__):
+        losses = torch.full((SIZE, 2), 1.2 * float(data.y.var()), dtype=torch.float64)
+        none = torch.tensor([]).double()
+        return [HeldOut(torch.arange(SIZE), losses, 0 * losses, none, none)]
+
+    monkeypatch.setattr(module, "run_folds", run_folds)
+    found = TrialScore(Setting(data, None, 8, 3, CPU, effort=4)).judge_all([flips()])
+    assert any("no better than the mean of the target" in said for said in found.warnings)
+    assert found.baseline.score == found.baseline.low == pytest.approx(-20)

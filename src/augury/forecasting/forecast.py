@@ -107,11 +107,28 @@ class BaselineForecast:
     """Standard deviation of the accuracy that guessing has on so many examples."""
     faultless: bool = False
     """Whether every held-out example was classified correctly in every fold."""
+    sampling: float = 0.0
+    """Standard error of `tried` that the number of held-out examples leaves."""
 
     @property
     def learnt(self) -> bool:
-        """Whether the network knew more than which class is the most frequent."""
-        return self.tried > self.chance + max(3 * self.error, 0.015, 2 * self.luck)
+        """Whether the network surely knew more than which class is the most frequent."""
+        return self.tried > self.chance + max(3 * self.error, self._least)
+
+    @property
+    def unstable(self) -> bool:
+        """Whether it seemed to, but runs differed too much to be sure."""
+        return not self.learnt and self.tried > self.chance + self._least
+
+    @property
+    def _least(self) -> float:
+        return max(0.015, 2 * self.luck)
+
+    def interval(self, lowest: float) -> tuple[float, float]:
+        """Return the 95 % interval of what is expected, in points from `lowest` to 100."""
+        half = 1.96 * math.hypot(self.error, self.sampling)
+        ends = 100 * (self.expected - half), 100 * (self.expected + half)
+        return max(lowest, ends[0]), min(100.0, ends[1])
 
 
 class Forecast:
@@ -295,7 +312,12 @@ class Forecast:
         luck = spread_of_luck if self.classes else 0.0
         one = bool(self.classes) and not self.tagged
         faultless = one and all(bool((fold.right[:, 0] == 1).all()) for fold in self.folds)
-        return BaselineForecast(tried, expected, error, chance, self.balanced, luck, faultless)
+        # as if one more example had been right and one wrong: all that were seen may be right
+        share = (tried * self.held + 1) / (self.held + 2)
+        sampling = math.sqrt(share * (1 - share) / self.held) if self.classes else 0.0
+        return BaselineForecast(
+            tried, expected, error, chance, self.balanced, luck, faultless, sampling
+        )
 
     def _run_noise(self) -> tuple[float, float]:
         """Return the standard error of δ that training runs leave, and its degrees of freedom.

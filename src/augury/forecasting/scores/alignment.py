@@ -10,21 +10,22 @@ class AlignmentScore(Summed):
     """Kernel target alignment of K̄ with the labels (Section 5.1 of the paper)."""
 
     name = "alignment"
+    measured = (
+        "In five comparisons with real training on images, its mean rank correlation with the "
+        "real gains was 0.06."
+    )
     centred = False
 
     def statistic(self) -> Alignment:
         return Alignment(centred=self.centred, groups=self.groups)
-
-    def trust(self) -> str:
-        return (
-            "Alignment measures how well averaged features agree with the labels; it does not "
-            "forecast a network's accuracy, so train with the top candidates before you rely on "
-            "the ranking."
-        )
 
 
 class CentredAlignmentScore(AlignmentScore):
     """The same with both kernels centred, which removes what all classes have in common."""
 
     name = "centred-alignment"
+    measured = (
+        "In five comparisons with real training on images, its mean rank correlation with the "
+        "real gains was 0.30."
+    )
     centred = True

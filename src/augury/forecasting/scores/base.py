@@ -165,9 +165,22 @@ class Score(ABC):
 class ClosedForm(Score):
     """A score that evaluates one candidate after the other, with replicates paired over them."""
 
+    measured = ""
+    """What comparisons with real training showed, in a sentence."""
+
     @abstractmethod
     def evaluate(self, augmentation: Augmentation) -> Estimate:
         """Return a candidate's score."""
+
+    def trust(self) -> str:
+        return (
+            "This score is computed from fixed features: no network is trained, so it does not "
+            f"forecast a gain in accuracy. {self.measured} Train with the top candidates before "
+            "you rely on the ranking."
+        )
+
+    def plan(self, planned: dict[str, Any]) -> dict[str, Any]:
+        return {}  # no training is forecast
 
     def ticks(self, candidates: int) -> int:
         """Return how often `tick` is called while so many candidates are judged."""

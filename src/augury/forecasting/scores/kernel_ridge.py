@@ -31,6 +31,10 @@ class KernelRidgeScore(ClosedForm):
     """
 
     name = "kernel-ridge"
+    measured = (
+        "In four comparisons with real training on images, its mean rank correlation with the "
+        "real gains was 0.55 with the gradient of a network as features; others were not measured."
+    )
     folds = 5
     groups = 20
     ratios = (1e-3, 1e-2, 0.1, 1.0)

@@ -25,6 +25,10 @@ class RidgeScore(Summed):
     """
 
     name = "ridge"
+    measured = (
+        "In five comparisons with real training on images, its mean rank correlation with the "
+        "real gains was 0.50 with the features of --feature-map patches; others were not measured."
+    )
     folds = sections = 5
 
     def ticks(self, candidates: int) -> int:

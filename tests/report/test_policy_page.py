@@ -59,6 +59,7 @@ class Found:
     seed: int = 0
     seconds: float = 141.0
     command: str = "augury policy photos/"
+    trust: str = "Such searches were measured."
     gallery: Gallery | None = None
     code: dict[str, str] = field(default_factory=lambda: {"PyTorch": "augment = v2.Compose([])"})
 
@@ -195,3 +196,20 @@ def test_what_is_not_known_of_a_default_is_not_said() -> None:
             assert said in text
     assert "0.0 % accuracy" not in page.to_html(untried)
     assert "93.2 % accuracy expected" in page.to_html(one)
+
+
+def test_what_is_known_of_searches_is_said() -> None:
+    for write in (page.to_html, page.to_markdown):
+        assert "Such searches were measured." in write(Found())
+
+
+def test_a_gain_that_is_not_likely_is_not_ordered() -> None:
+    rows = (Row(SPEC, "chosen", 0.2, -1.0, 1.6, 0.68),)
+    lead, _ = page.sentences(Found(rows=rows))
+    assert lead.startswith("No gain is certain on photos; try this policy first: +0.2 points")
+
+
+def test_variants_have_intervals() -> None:
+    rows = (*Found().rows, Row(SPEC, "shorter", 2.7, -31.1, 29.1))
+    assert "−31.1 to +29.1" in page.to_html(Found(rows=rows))
+    assert "−31.1 to +29.1" in page.to_markdown(Found(rows=rows))

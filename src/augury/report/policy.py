@@ -83,6 +83,8 @@ class ShownPolicy(Protocol):
     @property
     def plan(self) -> dict[str, Any]: ...
     @property
+    def trust(self) -> str: ...
+    @property
     def path(self) -> Sequence[dict[str, Any]]: ...
     @property
     def seed(self) -> int: ...
@@ -161,7 +163,8 @@ def to_markdown(policy: ShownPolicy) -> str:
         f"# {escape('A training policy for ' + str(policy.dataset.get('name', 'the data')))}",
         f"**{escape(lead)}** {escape(' '.join(rest))}".strip(),
         block(policy.spec),
-        escape(plan_words(policy.plan)),
+        escape(_planned(policy)),
+        escape(policy.trust),
         "## What it does" if policy.words else "",
         "\n".join(_listed(policy.words)),
         "## Compared with the usual recipes",
@@ -172,9 +175,12 @@ def to_markdown(policy: ShownPolicy) -> str:
         _contributions(policy),
         "## Strength and epochs" if variations(policy) else "",
         table(
-            ["", "policy", "gain"],
-            [[name, code(row.spec), UNIT.signed(row.gain)] for name, row in variations(policy)],
-            right=1,
+            ["", "policy", "gain", INTERVAL],
+            [
+                [name, code(row.spec), UNIT.signed(row.gain), UNIT.span(row.low, row.high)]
+                for name, row in variations(policy)
+            ],
+            right=2,
         )
         if variations(policy)
         else "",
@@ -203,11 +209,13 @@ def sentences(policy: ShownPolicy) -> list[str]:
         return [f"Train on {name} without augmentation.", policy.reason]
     if not chosen.rounds:
         return [f"Start on {name} with this mild policy.", policy.reason]
-    return [
-        f"Train on {name} with this policy: {UNIT.gain(chosen.gain)} ({INTERVAL} "
-        f"{UNIT.span(chosen.low, chosen.high)}; {chance(chosen.probability)} likely to help).",
-        policy.reason,
-    ]
+    said = (
+        f"{UNIT.gain(chosen.gain)} ({INTERVAL} {UNIT.span(chosen.low, chosen.high)}; "
+        f"{chance(chosen.probability)} likely to help)."
+    )
+    if "helps" in _verdict(chosen):
+        return [f"Train on {name} with this policy: {said}", policy.reason]
+    return [f"No gain is certain on {name}; try this policy first: {said}", policy.reason]
 
 
 def compared(policy: ShownPolicy) -> list[ShownRow]:
@@ -321,7 +329,8 @@ def _shared(policy: ShownPolicy) -> dict[str, Any]:
     return {
         "lead": text[0],
         "rest": text[1:],
-        "plan": plan_words(policy.plan),
+        "plan": _planned(policy),
+        "caution": policy.trust,
         "steps": policy.words,
         "rows": [(label(row), row, TONES[_verdict(row)]) for row in rows],
         "chosen": policy.chosen,
@@ -336,19 +345,26 @@ def _shared(policy: ShownPolicy) -> dict[str, Any]:
     }
 
 
+def _planned(policy: ShownPolicy) -> str:
+    """Return the planned training in words; nothing for a default that was not tried."""
+    return plan_words(policy.plan) if policy.chosen.rounds else ""
+
+
 def _better_by(policy: ShownPolicy, row: ShownRow) -> list[str]:
     """Return how much better the choice is; nothing for a default that was not tried."""
     chosen = policy.chosen
-    return [UNIT.signed(chosen.gain - row.gain)] if chosen.rounds else []
+    if not chosen.rounds:
+        return []
+    return ["" if row.role == "chosen" else UNIT.signed(chosen.gain - row.gain)]
 
 
 def _verdict(row: ShownRow) -> str:
     """Return a verdict for the colours of the chart: by the interval, then by the probability."""
     if row.low > 0 or row.high < 0:
         return "helps" if row.low > 0 else "hurts"
-    if row.probability >= 0.8:
+    if row.probability >= 0.75:  # as in a ranking
         return "probably helps"
-    return "probably hurts" if row.probability <= 0.2 else "can't tell"
+    return "probably hurts" if row.probability <= 0.25 else "can't tell"
 
 
 def _chart(rows: Sequence[tuple[str, float, float, float, str]]) -> Chart | None:
@@ -389,7 +405,8 @@ def _gallery(policy: ShownPolicy) -> Any:
 def _contributions(policy: ShownPolicy) -> str:
     if not policy.contributions:
         return whole(policy)
-    rows = [[code(part), UNIT.signed(gain)] for part, gain in policy.contributions.items()]
+    ordered = sorted(policy.contributions.items(), key=lambda item: -item[1])
+    rows = [[code(part), UNIT.signed(gain)] for part, gain in ordered]
     return table(["part", "points added"], rows, right=1)
 
 

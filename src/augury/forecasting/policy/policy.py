@@ -67,6 +67,8 @@ class Policy(Augmentation, Result):
     seed: int
     seconds: float
     command: str = ""
+    trust: str = ""
+    """How far such choices can be relied on."""
     gallery: Gallery | None = field(default=None, compare=False, metadata={"json": False})
     given: Augmentation | None = field(default=None, compare=False, metadata={"json": False})
     """The augmentation itself, where it is a pipeline of the user's that no spec can hold."""

@@ -40,6 +40,7 @@ from augury.forecasting.policy.space import (
     with_strength,
     without,
 )
+from augury.forecasting.policy.trust import trust
 from augury.forecasting.rank import as_budget, digest_weights, planned_network
 from augury.forecasting.training.own import OwnNetwork
 from augury.forecasting.verdicts import POINTS
@@ -123,7 +124,7 @@ def search_policy(
         The command that repeats the search, for the report.
     """
     started = time.perf_counter() if started is None else started
-    given = TrainingPlan.of(plan, epochs)
+    given, stated = TrainingPlan.of(plan, epochs), TrainingPlan.stated(plan, epochs, network)
     given, module = planned_network(given, network, pretrained, tune)
     if module is None and given.network not in _NETWORKS:
         raise AuguryError(
@@ -147,8 +148,9 @@ def search_policy(
         own.check(data, where)
     for candidate in (*space.always, *own_rivals):
         candidate.check(data.shape)
+    planned = given.describe(given, data.total, data.shape, stated)
     if len(data) < _FEW:
-        return _too_few(data, given, space, seed, started, command)
+        return _too_few(data, planned, space, seed, started, command)
     key = _key(data, given, own, space, own_rivals, seed, where, budget)
     kept = RoundJournal.open(journal, key)
     if kept.effort is None:
@@ -157,7 +159,7 @@ def search_policy(
     with open_workers(cluster, where) as workers:
         rounds = Rounds(data, given, where, seed, effort, own, kept, ticking(progress), workers)
         rounds.total = sum(effort.work(data))
-        return _Search(rounds, space, own_rivals).run(started, command)
+        return _Search(rounds, space, own_rivals).run(started, command, planned)
 
 
 def _key(
@@ -194,7 +196,7 @@ class _Search:
         self.own = list(own)
         self.rivals = list(dict.fromkeys([*own, *space.rivals()]))
 
-    def run(self, started: float, command: str) -> Policy:
+    def run(self, started: float, command: str, planned: dict[str, Any]) -> Policy:
         """Search in rounds: single families, policies, leaders, contenders, and its parts."""
         tried = self._policies(*self._singles())
         final = self._leaders(tried)
@@ -219,14 +221,15 @@ class _Search:
         rows += [] if not self.learnt else self._variations(chosen, gain)
         rows.sort(key=lambda row: -row.gain)
         per_class = () if place is None else judged[place].per_class
-        plan = self.rounds.plan
+        own = self.rounds.own is not None
         return Policy(
             spec=repr(chosen),
             rows=tuple(rows),
             baseline=self.baseline,
             reason=self._reason(best, final, judged),
             dataset=describe(self.data),
-            plan=plan.describe(plan, self.data.total, self.data.shape),
+            plan=planned,
+            trust=trust(self.rounds.device.type != "cuda", own) if self.learnt else "",
             path=tuple(self.rounds.path),
             per_class=dict(zip(self.data.classes or (), per_class, strict=False)),
             seed=self.rounds.seed,
@@ -420,15 +423,14 @@ def _mild(space: Space) -> Augmentation:
 
 
 def _too_few(
-    data: Dataset, plan: TrainingPlan, space: Space, seed: int, started: float, command: str
+    data: Dataset, planned: dict[str, Any], space: Space, seed: int, started: float, command: str
 ) -> Policy:
     chosen = _mild(space)
     return Policy(
         spec=repr(chosen), rows=(_unknown(chosen),), baseline=0.0,
         reason=f"{len(data)} images are too few to tell policies apart; this is a mild default.",
         dataset=describe(data),
-        plan=plan.describe(plan, data.total, data.shape),
-        path=(), per_class={}, seed=seed,
+        plan=planned, path=(), per_class={}, seed=seed,
         seconds=round(time.perf_counter() - started, 3), command=command,
         gallery=make_gallery(data, [chosen], seed),
     )  # fmt: skip

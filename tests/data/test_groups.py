@@ -11,6 +11,7 @@ from PIL import Image
 from refusal import refused
 
 from augury.data import as_dataset, load
+from augury.data.describe import describe
 
 
 def images(root: Path) -> Path:
@@ -108,3 +109,12 @@ def test_refusals():
         label="y",
         group="whom",
     )
+
+
+@pytest.mark.parametrize("groups", [4, 5])
+def test_few_groups_are_warned_of(groups):
+    rng = np.random.default_rng(0)
+    labels, owners = np.arange(200) % 2, np.arange(200) // 2 % groups
+    data = as_dataset(rng.normal(size=(200, 3)), labels, groups=owners)
+    codes = [code for code, _ in describe(data)["warnings"]]
+    assert ("few-groups" in codes) is (groups < 5)

@@ -34,7 +34,7 @@ def test_a_class_that_is_hurt_is_named_with_its_number() -> None:
     )
     (found,) = findings.find(with_data(replace(make_ranking(), rows=(row,)), notes=[]))[:1]
     assert (found.code, found.severity) == ("A001", "warning")
-    assert found.evidence == ("rotation(30) (+0.020) hurts class nine (−0.011)",)
+    assert found.evidence == ("rotation(30) hurts class nine (−0.011)",)
     assert findings.hurt_classes(replace(row, verdict="hurts")) == []
 
 
@@ -156,12 +156,14 @@ def test_without_verdicts_nothing_is_advised(gain: float) -> None:
     learnt = "the network learnt nothing, so nothing follows about augmentations"
     ranking = replace(trial(*rows), warnings=(learnt,))
     lead, highest = verdict.sentences(ranking)
-    assert lead == "No verdicts are given on mnist5k."
+    assert lead == "No verdicts are given for mnist5k."
     assert highest.startswith("invert has the highest estimate: ")
     assert not {"A002", "A003"} & set(codes(ranking))  # an interval may well exclude zero
     alone = replace(ranking, rows=(make_row("invert", gain, 1.0, verdict="can't tell"),))
     said = " ".join(verdict.sentences(alone))
-    assert said.startswith("No verdicts are given on mnist5k. invert was the only candidate, with ")
+    assert said.startswith(
+        "No verdicts are given for mnist5k. invert was the only candidate, with "
+    )
     assert "told apart" not in said
     assert "No verdicts are given, so there is nothing to copy." in to_markdown(ranking)
     for text in (to_markdown(ranking), html.unescape(to_html(ranking)), to_fragment(ranking)):

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 from report_rankings import make_ranking, make_row
 
-from augury.report import to_fragment, to_html, to_markdown, verdict
+from augury.report import findings, to_fragment, to_html, to_markdown, verdict
 from augury.report.words import INTERVAL
+from augury.results.ranking import Baseline
 
 
 def test_verdict_names_the_best_its_interval_and_the_counts() -> None:
@@ -40,7 +41,7 @@ def test_verdict_when_nothing_helps() -> None:
     assert verdict.sentences(replace(ranking, rows=unclear)) == [
         "No gain is certain on mnist5k; try invert first: "
         f"+0.001 alignment ({INTERVAL} −0.002 to +0.004).",
-        "None of the 2 candidates can be told apart from no augmentation.",
+        "Neither of the two candidates can be told apart from no augmentation.",
     ]
 
 
@@ -74,3 +75,28 @@ def test_no_candidate_at_all() -> None:
     assert verdict.sentences(empty) == ["Nothing was ranked on mnist5k: no candidate was given."]
     for text in (to_html(empty), to_fragment(empty), to_markdown(empty)):
         assert "Nothing was ranked on mnist5k" in text
+
+
+def test_differences_too_small_to_count_are_not_called_unclear() -> None:
+    """All intervals exclude zero, but no change of a closed form is large enough for a verdict."""
+    rows = tuple(
+        make_row(spec, gain, 0.0002, verdict="can't tell", probability=0.999)
+        for spec, gain in (("noise(0.1)", 0.0007), ("flips", 0.0006), ("invert", -0.0004))
+    )
+    ranking = replace(make_ranking(), rows=rows)
+    assert verdict.negligible(ranking)
+    assert verdict.sentences(ranking) == [
+        "No candidate matters on mnist5k: none changes the score by 1 % or more.",
+        f"noise(0.1) has the highest score: +0.0007 alignment ({INTERVAL} +0.0005 to +0.0009; "
+        "over 99\u00a0% likely to raise the score).",
+    ]
+    assert verdict.first_to_try(ranking) is None
+    assert not {"A002", "A003"} & {finding.code for finding in findings.find(ranking)}
+    assert not verdict.negligible(replace(ranking, score="trial"))
+
+
+def test_harm_is_said_where_nothing_is_left_to_gain() -> None:
+    rows = (make_row("flips", 0.0), make_row("invert", -0.02))
+    known = replace(make_ranking(), rows=rows, baseline=Baseline(1.0, 1.0, 1.0, faultless=True))
+    *_, counts = verdict.sentences(known)
+    assert counts == "1 of 2 candidates cannot be told apart from no augmentation, 1 hurts."

@@ -74,5 +74,5 @@ def test_curves_are_drawn_with_the_safe_range():
     assert drawing.shaded[0] == 0
     assert drawing.dots[1].x < drawing.shaded[1] < drawing.dots[2].x
     page = ranking.to_html()
-    assert "Safe up to rotation(30)" in page
+    assert "Up to rotation(30), at least half of the best gain is expected." in page
     assert 'id="strength"' in page

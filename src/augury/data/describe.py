@@ -11,6 +11,7 @@ from augury.data.dataset import Dataset
 _UNEQUAL = 10
 _FEW = 100  # an accuracy near 50 % of 100 examples has a standard error of 5 points
 _FEW_IN_CLASS = 10
+_FEW_GROUPS = 5
 
 
 def describe(data: Dataset, *, seen: int | None = None) -> dict[str, Any]:
@@ -27,7 +28,8 @@ def describe(data: Dataset, *, seen: int | None = None) -> dict[str, Any]:
     -------
     about
         Plain values that JSON can hold. ``warnings`` is a list of (code, sentence); the codes are
-        ``few-examples``, ``unequal-classes``, ``few-in-class`` and ``many-classes``.
+        ``few-examples``, ``few-groups``, ``unequal-classes``, ``few-in-class`` and
+        ``many-classes``.
     """
     return {
         "name": data.name,
@@ -56,6 +58,9 @@ def _warnings(data: Dataset, seen: int | None) -> list[tuple[str, str]]:
         if data.classes is not None:
             sentence += f": an accuracy on all of them is uncertain by ±{error:.0f} points"
         found.append(("few-examples", sentence))
+    if data.groups is not None and (groups := len(data.groups.unique())) < _FEW_GROUPS:
+        sentence = f"there are only {groups} groups: how much groups differ can hardly be estimated"
+        found.append(("few-groups", sentence))
     if data.classes is None:
         return found
     counts = dict(zip(data.classes, _counts(data), strict=True))
@@ -73,7 +78,8 @@ def _warnings(data: Dataset, seen: int | None) -> list[tuple[str, str]]:
         found.append(
             (
                 "few-in-class",
-                f"{len(few):,} of {len(counts):,} classes have fewer than {_FEW_IN_CLASS} "
+                f"{len(few):,} of {len(counts):,} classes {'has' if len(few) == 1 else 'have'} "
+                f"fewer than {_FEW_IN_CLASS} "
                 f"examples: {listed(few, 4)}",
             )
         )

@@ -81,7 +81,9 @@ def strength_curves(ranking: Ranking, fewest: int = 3) -> tuple[Drawing, ...]:
         ]
         said, until = "No setting is known to help.", None
         if curve.safe is not None:
-            said = f"Safe up to {curve.safe.augmentation}, with at least half of the best gain."
+            said = f"Up to {curve.safe.augmentation}, at least half of the best gain is expected."
+            if curve.safe is curve.rows[-1]:
+                said += " Stronger settings were not tried."
             until = curve.rows.index(curve.safe)
         shaded = None if until is None else (None, until)
         drawings.append(draw(curve.family, said, "gain against strength", points, shaded))

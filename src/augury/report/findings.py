@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from augury._base.text import listed
-from augury.report.verdict import amount, at_ceiling, first_to_try, may_help
+from augury.report.verdict import amount, at_ceiling, first_to_try, may_help, negligible
 from augury.report.words import Unit, count
 
 if TYPE_CHECKING:
@@ -27,6 +27,13 @@ _WARNINGS = {
         "Too few examples to rely on",
         "Treat the order as a suggestion, and collect more examples before you rely on it.",
         True,
+    ),
+    "few-groups": (
+        "A015",
+        "notice",
+        "Few groups",
+        "Test the top candidates on new groups: the intervals may be too narrow for them.",
+        False,
     ),
     "many-classes": (
         "A012",
@@ -117,7 +124,7 @@ def _hurt(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
     for row in ranking.rows:
         lost = [f"class {name} ({unit.signed(gain)})" for name, gain in hurt_classes(row)]
         if lost:
-            evidence.append(f"{row.augmentation} ({unit.signed(row.gain)}) hurts {listed(lost)}")
+            evidence.append(f"{row.augmentation} hurts {listed(lost)}")
     if evidence:
         number, said = len(evidence), "A candidate helps overall but hurts a class"
         if number > 1:
@@ -135,7 +142,7 @@ def _hurt(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
 
 
 def _nothing(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
-    known = ranking.best() is not None or at_ceiling(ranking)
+    known = ranking.best() is not None or at_ceiling(ranking) or negligible(ranking)
     if len(ranking.rows) < 2 or known or ranking.warnings:
         return
     chosen = first_to_try(ranking)
@@ -172,7 +179,7 @@ def _nothing(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
 
 def _unclear(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
     unclear = [row for row in ranking.rows if row.verdict == "can't tell"]
-    if ranking.warnings or at_ceiling(ranking):
+    if ranking.warnings or at_ceiling(ranking) or negligible(ranking):
         return
     if 2 * len(unclear) > len(ranking.rows):
         reach = float(np.median([(row.high - row.low) / 2 for row in unclear]))
@@ -267,7 +274,7 @@ def _notes(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
         yield Finding(
             "A008",
             "info",
-            "The data was changed when it was read",
+            "How the data was read",
             notes,
             "Compare this ranking only with other rankings of the same examples.",
         )

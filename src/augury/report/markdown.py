@@ -89,7 +89,8 @@ def _classes(result: Ranking) -> str:
         for row in result.rows
         if row.per_class
     ]
-    return table(["candidate", *map(escape, names)], rows, right=len(names))
+    shown = table(["candidate", *map(escape, names)], rows, right=len(names))
+    return f"{escape(ranking.class_note(result))}\n\n{shown}"
 
 
 def _gain(row: Row, name: str, unit: Unit) -> str:

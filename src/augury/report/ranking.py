@@ -15,7 +15,7 @@ from augury.report.heat import HeatMap, heat_map
 from augury.report.intervals import Chart, ChartInterval, interval_chart
 from augury.report.page import asset, json_name, render, render_page
 from augury.report.pictures import Strip, strips
-from augury.report.words import INTERVAL, TONES, Unit, chance, count, duration
+from augury.report.words import INTERVAL, METRICS, TONES, Unit, chance, count, duration
 
 if TYPE_CHECKING:
     from augury.results.ranking import Gallery, Ranking, Row
@@ -45,6 +45,7 @@ def to_html(ranking: Ranking) -> str:
         trends=trend_curves(ranking),
         gallery=_gallery(ranking),
         no_gallery=no_pictures(ranking.dataset, ranking.gallery),
+        class_note=class_note(ranking),
         heat=_heat(ranking),
         no_heat=no_classes(ranking),
         paste=paste(ranking),
@@ -134,7 +135,7 @@ def _heat(ranking: Ranking) -> HeatMap | None:
         (i, column[name])
         for i, row in enumerate(rows)
         for name, (_, low, high) in row.per_class.items()
-        if low > 0 or high < 0
+        if (low > 0 or high < 0) and not ranking.warnings
     }
     titles = [[_class_words(row, name, unit) for name in names] for row in rows]
     labels = [row.augmentation for row in rows]
@@ -155,6 +156,20 @@ def class_names(ranking: Ranking) -> list[str]:
     seen = {name for row in ranking.rows for name in row.per_class}
     ordered = [name for name in known if name in seen]
     return [*ordered, *sorted(seen - set(ordered))]
+
+
+def class_note(ranking: Ranking) -> str:
+    """Return what the gains by class are."""
+    unit = Unit.of(ranking).name
+    said = f"How much each class gains or loses, compared with no augmentation, in {unit}."
+    examples = ranking.effort.get("examples")
+    if examples is None:
+        return said
+    return (
+        f"{said} These are changes in the trial itself, which trained on "
+        f"{count(examples, 'example')}; the gains above are forecasts for the planned training, "
+        "which may be smaller."
+    )
 
 
 def no_classes(ranking: Ranking) -> str:
@@ -224,18 +239,17 @@ def facts(ranking: Ranking) -> list[tuple[str, str]]:
     """Return how the ranking was computed, as names and values."""
     data, unit = ranking.dataset, Unit.of(ranking)
     base = ranking.baseline
-    classes = data.get("classes")
     entries = [
         ("Data", str(data.get("name", "unknown"))),
         ("Kind", str(data.get("kind", "unknown"))),
         ("Examples", f"{data['examples']:,}" if "examples" in data else "unknown"),
         ("Shape of an example", " × ".join(str(s) for s in data.get("shape") or ()) or "unknown"),
-        ("Classes", "none: a real-valued target" if classes is None else f"{len(classes):,}"),
+        ("Classes", _classes(data)),
         ("Score", ranking.score.replace("-", " ")),
         ("Features", ranking.features),
         (
             "Without augmentation",
-            f"{unit.plain(base.score)} {unit.name} "
+            f"{unit.plain(base.score)} {metric(ranking)} "
             f"({INTERVAL} {unit.plain(base.low)} to {unit.plain(base.high)})",
         ),
         ("Views of each example", f"{ranking.n_views:,}"),
@@ -246,6 +260,21 @@ def facts(ranking: Ranking) -> list[tuple[str, str]]:
     ]
     notes = [str(note) for note in data.get("notes") or ()]
     return [*entries, ("Notes", "; ".join(notes) or "none: the data was used as is")]
+
+
+def _classes(data: dict[str, Any]) -> str:
+    """Return how many classes there are, or what there is in their place."""
+    if (tags := data.get("tags")) is not None:
+        return f"{count(len(tags), 'label')}, any number per example"
+    classes = data.get("classes")
+    return "none: a real-valued target" if classes is None else f"{len(classes):,}"
+
+
+def metric(ranking: Ranking) -> str:
+    """Return the unit of a score and what it is of: ``% accuracy``, or the name of a score."""
+    if not ranking.in_points:
+        return Unit.of(ranking).name
+    return f"% {METRICS.get(str(ranking.dataset.get('task')), 'accuracy')}"
 
 
 def _effort(ranking: Ranking) -> list[tuple[str, str]]:

@@ -32,12 +32,20 @@ def at_ceiling(ranking: Ranking) -> bool:
     return ranking.baseline.faultless and not gains
 
 
+def negligible(ranking: Ranking) -> bool:
+    """Whether no candidate changes a closed-form score by enough to count, although some do."""
+    undecided = all(row.verdict == "can't tell" for row in ranking.rows)
+    differ = any(row.low > 0 or row.high < 0 for row in ranking.rows)
+    return not ranking.in_points and not ranking.warnings and undecided and differ
+
+
 def first_to_try(ranking: Ranking) -> Row | None:
     """Return the candidate to try first: the surest to help, else the highest gain above zero.
 
-    There is none with warnings, since no verdicts are given, or if nothing is left to gain.
+    There is none with warnings, since no verdicts are given, if nothing is left to gain, or if all
+    differences are too small to count.
     """
-    if ranking.warnings or at_ceiling(ranking):
+    if ranking.warnings or at_ceiling(ranking) or negligible(ranking):
         return None
     best = ranking.best()
     if best is not None or not ranking.rows:
@@ -63,21 +71,27 @@ def sentences(ranking: Ranking) -> list[str]:
             "without augmentation.",
             "Augmentation may still protect a network from changes that these examples do not "
             "show, which this ranking cannot measure.",
+            *([_counts(ranking)] if any("hurts" in row.verdict for row in ranking.rows) else []),
         ]
     first, alone = ranking.rows[0], len(ranking.rows) == 1
     if ranking.warnings:
         which = "was the only candidate, with the" if alone else "has the highest"
         return [
-            f"No verdicts are given on {name}.",
+            f"No verdicts are given for {name}.",
             f"{first.augmentation} {which} estimate: {amount(first, unit)}.",
         ]
     if alone:
         return [_single(first, unit, name), "It was the only candidate."]
-    return [*_lead(ranking, unit, name), _counts(ranking)]
+    return [*_lead(ranking, unit, name), *([] if negligible(ranking) else [_counts(ranking)])]
 
 
 def _lead(ranking: Ranking, unit: Unit, name: str) -> list[str]:
     chosen, first = first_to_try(ranking), ranking.rows[0]
+    if negligible(ranking):
+        return [
+            f"No candidate matters on {name}: none changes the score by 1 % or more.",
+            f"{first.augmentation} has the highest score: {amount(first, unit)}.",
+        ]
     if chosen is None and (unknown := may_help(ranking)):
         highest = unknown[0]
         return [
@@ -105,7 +119,8 @@ def _lead(ranking: Ranking, unit: Unit, name: str) -> list[str]:
 
 def amount(row: Row, unit: Unit) -> str:
     """Write a gain with its interval and, where it is known, the probability that it is one."""
-    sure = "" if row.probability is None else f"; {chance(row.probability)} likely to help"
+    what = "help" if unit.name == "points" else "raise the score"
+    sure = "" if row.probability is None else f"; {chance(row.probability)} likely to {what}"
     return f"{unit.gain(row.gain)} ({INTERVAL} {unit.span(row.low, row.high)}{sure})"
 
 
@@ -119,8 +134,9 @@ def _counts(ranking: Ranking) -> str:
     if len(found) == 1:
         (verdict,) = found
         if verdict == "can't tell":
-            return f"None of the {total} candidates can be told apart from no augmentation."
-        return f"All {total} candidates {_PLURAL[verdict]}."
+            none = "Neither of the two" if total == 2 else f"None of the {total}"
+            return f"{none} candidates can be told apart from no augmentation."
+        return f"{'Both' if total == 2 else f'All {total}'} candidates {_PLURAL[verdict]}."
     parts = []
     for verdict, number in found.items():
         subject = str(number) if parts else f"{number} of {total} candidates"

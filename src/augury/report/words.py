@@ -26,6 +26,14 @@ TRAINED = ("trial", "boosting")
 """The scores that train a model, whose gains are in points; the others are closed forms."""
 
 
+METRICS = {
+    "classification": "accuracy",
+    "regression": "of the variance explained",
+    "multi-label": "mean average precision",
+}
+"""What points are per cent of, by task."""
+
+
 @dataclass(frozen=True)
 class Unit:
     """The name of what is measured, and the digits that its intervals justify."""

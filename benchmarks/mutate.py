@@ -172,6 +172,8 @@ def in_parallel(
         while waiting and len(running) < jobs:
             what, start = waiting.pop(0)
             running[start()] = what
+        if not running:  # time ran out before the next was begun
+            break
         child, status, used = os.wait4(-1, 0)
         done(running.pop(child), status, used.ru_utime + used.ru_stime)
 

@@ -39,7 +39,7 @@ def test_what_to_try_first_is_said(capsys):
     out = shown(capsys, rows=rows, score="trial")
     assert "for 1 epoch on 5,000 examples of 28 pixels with cnn" in out
     assert "try flips first" in out
-    assert "None of the 2 candidates can be told apart from no augmentation." in out
+    assert "Neither of the two candidates can be told apart from no augmentation." in out
 
 
 def test_at_the_ceiling_nothing_is_left_to_gain(capsys):

@@ -200,5 +200,5 @@ def test_what_is_said_of_series_was_measured(monkeypatch, trial):
         assert f"All {sure} verdicts without “probably” were right" in said
         assert f"of {maybe} if those with “probably” are counted" in said
         readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-        assert f"mean correlation was {np.mean(rho):.2f} on the {number[len(good)]} whose" in readme
+        assert f"mean correlation was {np.mean(rho):.2f} on the {number[len(good)]} on" in readme
         assert f"series, and {ends} on the others" in readme

@@ -44,7 +44,7 @@ def test_the_page_names_the_levels_that_are_the_default():
         "your own network."
     ) in text
     first = next(k for k, level in enumerate(LEVELS) if level.planned)
-    assert f"With `--effort {first}` or more, the trial trains `cnn` or `resnet` itself" in text
+    assert f"With `--effort {first}` or more, the trial trains the planned `cnn`, `resnet`" in text
 
 
 def test_a_trial_of_enough_data():

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from augury.forecasting.policy import Policy
 
 
-_VARIED = {"milder": "milder", "stronger": "stronger", "shorter": "for {} epochs"}
+_VARIED = {
+    "part": "without {}",
+    "milder": "milder",
+    "stronger": "stronger",
+    "shorter": "trained for {} epochs",
+}
+"""How the choice was varied, by the role of a row."""
 
 
 def policy(
@@ -155,13 +161,17 @@ def show(result: Policy) -> None:
     """Print a policy and its rivals."""
     from rich.text import Text
 
+    from augury.report.policy import UNIT, sentences
+
     data = result.dataset
     say(f"{data['name']}: {data['examples']:,} images, {len(data['classes'])} classes")
     say(describe_plan(result.plan))
     for _, sentence in data["warnings"]:
         say(f"Warning: {sentence}.")
     say(f"policy: {result}")
-    say(result.reason)
+    say(" ".join(sentences(result)))
+    if result.trust:
+        say(result.trust)
     if not result.path:
         return
     columns = {"policy": "left", "points": "right", "95 % interval": "right", "": "left"}
@@ -174,12 +184,11 @@ def show(result: Policy) -> None:
                 forecast = "", "not tried"
             table.add_row(Text(row.spec), *forecast, note)
     say(table)
-    for part, points in result.contributions.items():
-        say(f"  without {part}: {-points:+.1f} points", dim=True)
     for row in result.rows:
         if row.role in _VARIED:
             name = _VARIED[row.role].format(row.part)
-            say(f"  {name}: {row.gain - result.chosen.gain:+.1f} points", dim=True)
+            span = UNIT.span(row.low, row.high)
+            say(f"  {name}: {UNIT.gain(row.gain)} ({span})", dim=True)
     say(
         f"{result.baseline:.1f} % accuracy expected without augmentation; {result.seconds:.1f} s",
         dim=True,

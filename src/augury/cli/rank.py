@@ -30,14 +30,6 @@ _STYLE = {
 }
 
 
-UNITS = {
-    "classification": "% accuracy",
-    "regression": "% of the variance explained",
-    "multi-label": "% mean average precision",
-}
-"""What a score in points is of, for each task."""
-
-
 def rank(
     data: options.Data,
     augmentation: options.Candidates = None,
@@ -251,6 +243,7 @@ def show(result: Ranking) -> None:
     """Print a ranking as a table, and what it comes to in words."""
     from rich.text import Text
 
+    from augury.report.ranking import metric
     from augury.report.verdict import sentences
 
     data = result.dataset
@@ -286,12 +279,10 @@ def show(result: Ranking) -> None:
             Text(row.verdict, style=_STYLE[row.verdict]),
         )
     say(table)
-    unit = result.score
-    if trial:
-        unit = UNITS[data["task"]]
+    expected = " expected" if trial else ""
     say(
-        f"{result.baseline.score:.{digits}f} {unit} without augmentation; {result.features}; "
-        f"{result.seconds:.1f} s",
+        f"{result.baseline.score:.{digits}f} {metric(result)}{expected} without augmentation; "
+        f"{result.features}; {result.seconds:.1f} s",
         dim=True,
     )
     say(" ".join(sentences(result)))
@@ -322,7 +313,7 @@ def describe_plan(plan: dict[str, Any]) -> str:
     if plan["side"]:
         line += f" of {plan['side']} pixels"
     line += f" with {'a pretrained ' if plan['pretrained'] else ''}{plan['network']}"
-    assumed = [name for name in plan["assumed"] if name != "side"]
+    assumed = plan["assumed"]
     return line + (f" ({listed(assumed, 9)} assumed)" if assumed else "")
 
 

@@ -159,7 +159,7 @@ def _convolve(x: Tensor, weight: Tensor, out: Tensor, sums: Tensor | None) -> No
     o, positions = out.shape[-1], b * height * width
     outs = _block_of(o)
     kernels.convolve[(_parts(positions, _ROWS) * _parts(o, outs), g)](
-        x, weight, out, x.new_empty((), dtype=torch.float32) if sums is None else sums,
+        x, weight, out, x.new_empty(1, dtype=torch.float32) if sums is None else sums,
         positions, height, width, c // _EIGHT, o // _EIGHT, int(sums is not None),
         ROWS=_ROWS, IN=_IN, OUT=outs,
     )  # fmt: skip

@@ -13,7 +13,7 @@ from PIL import Image
 
 import augury
 from augury._base.errors import AuguryError
-from augury.data import InMemory, Shards, load, open_shards
+from augury.data import InMemory, Shards, load, load_new, open_shards
 from augury.data.readers.parts import NpyPart
 from augury.data.readers.tree import find_files
 
@@ -190,3 +190,21 @@ def test_a_directory_is_listed_once_and_its_files_are_not_looked_at(tmp_path, mo
     assert [file.name for file in tree.files] == ["0.png", "1.png", "2.png"] * 2
     assert tree.names == ["a", "b"]
     assert len(listed) == len(set(listed)) == 6
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_all_shards_are_new_examples(tmp_path, labelled):
+    """A model predicts for every file of a directory, in the order of their names."""
+    x = np.random.default_rng(0).integers(0, 255, (30, 8, 8)).astype(np.uint8)
+    y = np.arange(30) % 3
+    for k in range(3):
+        rows = slice(10 * k, 10 * k + 10)
+        kept = {"x": x[rows]} | ({"y": y[rows]} if labelled or k else {})
+        np.savez(tmp_path / f"part_{k}.npz", **kept)
+    found = load_new(tmp_path, None, shape=(1, 8, 8), real=False)
+    assert found.x.shape == (30, 1, 8, 8)
+    assert np.array_equal(found.x[:, 0], x)
+    assert found.name == tmp_path.name
+    assert (found.y is not None) is labelled
+    assert not labelled or found.y.tolist() == [str(c) for c in y]
+    assert len(found.notes) == len(set(found.notes)) >= 1

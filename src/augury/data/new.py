@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from augury._base.errors import AuguryError
 from augury.data.labels import as_written
 from augury.data.layout import arrange
 from augury.data.preparation import Preparation
+from augury.data.readers.find_parts import shard_files
 from augury.data.readers.paths import read_path
 from augury.data.scaling import span
 from augury.data.sizes import sides
@@ -40,7 +42,7 @@ def load_new(
     skip_bad: bool = False,
     progress: Progress | None = None,
 ) -> NewExamples:
-    """Read new examples for a model, from the test part if there is one.
+    """Read new examples for a model, from the test part if there is one; all shards of a directory.
 
     Parameters
     ----------
@@ -55,6 +57,25 @@ def load_new(
         Whether the model predicts numbers.
     """
     request = Request(label, sides(size), skip_bad=skip_bad, progress=progress, like=like, new=True)
+    path = Path(os.path.expanduser(source))
+    files = shard_files(path) or [source]
+    parts = [_load(file, request, shape, real, kind) for file in files]
+    if len(parts) == 1:
+        return parts[0]
+    labels = [part.y for part in parts if part.y is not None]
+    return NewExamples(
+        np.concatenate([part.x for part in parts]),
+        np.concatenate(labels) if len(labels) == len(parts) else None,
+        path.name or path.resolve().name,
+        tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+    )
+
+
+def _load(
+    source: str | Path, request: Request, shape: tuple[int, ...], real: bool, kind: str | None
+) -> NewExamples:
+    """Read the examples of one file or directory."""
+    like = request.like
     with reading(source):
         name, found = read_path(source, request)
         kind = kind or found.kind

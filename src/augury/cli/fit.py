@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from augury._base.errors import AuguryError
-from augury._base.files import check_writable
 from augury.cli import options
+from augury.cli.output import check_outputs
 from augury.cli.reading import connected, read, stream
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def fit(
     skip_bad: options.SkipBad = False,
 ) -> None:
     """Train a kernel model with an augmentation."""
-    check_writable(out)
+    check_outputs(data, out=out)
     if not 0 <= holdout < 1:
         raise AuguryError(f"--holdout must be at least 0 and less than 1, got {holdout}")
 
@@ -118,6 +118,7 @@ def fit(
         )
     seconds = time.perf_counter() - started
     count = len(train) if whole is None else len(whole)
+    save_model(model, out, about={"preparation": found.preparation.to_dict()})
     print(f"{found.name}: {count:,} examples of {found.kind} data")
     for note in (*found.notes, *filter(None, [model.note_])):
         print(f"  {note}")
@@ -125,7 +126,6 @@ def fit(
     if len(test):
         value = model.score(found.x[test], labels[test])
         print(f"{say_score(value, real)} on {len(test):,} held-out examples")
-    save_model(model, out, about={"preparation": found.preparation.to_dict()})
     print(f"wrote {out}")
 
 

@@ -9,7 +9,14 @@ import typer
 
 from augury._base.errors import AuguryError
 from augury.cli import options
-from augury.cli.output import check_outputs, command_line, new_table, save, say
+from augury.cli.output import (
+    check_outputs,
+    command_line,
+    new_table,
+    save,
+    say,
+    say_written,
+)
 from augury.cli.reading import connected, read, stream
 
 if TYPE_CHECKING:
@@ -64,7 +71,7 @@ def invariance(
     A layer is invariant if its output changes little when an example is augmented, compared with
     how much it differs between examples.
     """
-    check_outputs(json, report)
+    check_outputs(data, weights, against_weights, json=json, report=report)
     if against_weights is not None and against is None:
         raise AuguryError("--against-weights needs --against, the network to load them into")
 
@@ -113,8 +120,9 @@ def invariance(
         if against is not None:
             kept = None if journal is None else journal.with_name(f"{journal.name}-against")
             result = result.compare(measure(against, against_weights, kept))
+    written = save(result, json, report)
     show(result)
-    save(result, json, report)
+    say_written(written)
 
 
 def _label(spec: str, weights: Path | None) -> str:

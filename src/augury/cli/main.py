@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import signal
 import sys
@@ -52,6 +53,7 @@ def _run(pressed: Callable[[], bool]) -> None:
         code = app(prog_name="augury", standalone_mode=False)
         if pressed():
             raise KeyboardInterrupt  # typer has turned it into an exit code
+        sys.stdout.flush()  # a full disk must be noticed here
         sys.exit(code or 0)
     except Exception as error:  # sorted below: what is not the user's is raised again
         if isinstance(error, Interrupted):
@@ -63,6 +65,9 @@ def _run(pressed: Callable[[], bool]) -> None:
         if isinstance(error, BrokenPipeError):  # the reader of our output has left, as `head` does
             abandon_output()
             sys.exit(1)
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:  # files have their own line
+            abandon_output()
+            _stop(f"error: cannot write to standard output: {error.strerror}", 2)
         usage = getattr(error, "format_message", None)  # a usage error, wherever typer keeps it
         if usage is None:
             raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,19 +19,32 @@ if TYPE_CHECKING:
     from augury.results.base import Result
 
 
-def check_outputs(json: Path | None, report: Path | None) -> None:
-    """Raise if the files of a result could not be written, before the work is done."""
-    for path in (json, report):
-        if path is not None:
-            check_writable(path)
-    if json is not None and report is not None and json.absolute() == report.absolute():
-        raise AuguryError(f"--json and --report are both {json}; use two different files")
+def check_outputs(*inputs: str | Path | None, **outputs: Path | None) -> None:
+    """Raise if a file could not be written, before the work is done.
+
+    It must not be an input, nor another output; outputs are named like their options.
+    """
+    used = {os.path.realpath(path): "" for path in inputs if path is not None}
+    for name, path in outputs.items():
+        if path is None:
+            continue
+        check_writable(path)
+        real = os.path.realpath(path)
+        if other := used.get(real):
+            raise AuguryError(f"{other} and --{name} are both {path}; use two different files")
+        if real in used:
+            raise AuguryError(f"--{name} would replace {path}, an input; use another file")
+        used[real] = f"--{name}"
+    report = outputs.get("report")
     if report is not None and report.suffix.lower() not in (".html", ".htm", ".md"):
         raise AuguryError(f"the name of a report must end in .html or .md, got {report.name!r}")
 
 
-def save(result: Result, json: Path | None, report: Path | None) -> None:
-    """Write a result to the requested files, all rendered before any is written."""
+def save(result: Result, json: Path | None, report: Path | None) -> list[Path]:
+    """Write a result to the requested files, all rendered before any is written; return these.
+
+    Done before anything is printed, since the reader of the output may have left.
+    """
     texts = {}
     if json is not None:
         texts[json] = result.to_json()
@@ -39,7 +53,12 @@ def save(result: Result, json: Path | None, report: Path | None) -> None:
         texts[report] = result.to_markdown() if markdown else result.to_html()
     for path, text in texts.items():
         write(path, text)
-    for path in texts:
+    return list(texts)
+
+
+def say_written(paths: Iterable[Path]) -> None:
+    """Print which files were written."""
+    for path in paths:
         print(f"wrote {path}")
 
 

@@ -11,7 +11,14 @@ import typer
 
 from augury._base.errors import AuguryError
 from augury.cli import options
-from augury.cli.output import check_outputs, command_line, new_table, save, say
+from augury.cli.output import (
+    check_outputs,
+    command_line,
+    new_table,
+    save,
+    say,
+    say_written,
+)
 from augury.cli.rank import describe_plan, load_planned
 from augury.cli.reading import connected, read
 
@@ -106,12 +113,9 @@ def policy(
     TrivialAugment, RandAugment and other common recipes. Print the best with its expected gain.
     """
     started = time.perf_counter()
-    check_outputs(json, report)
-    if out is not None:
-        from augury._base.files import check_writable
+    check_outputs(data, weights, out=out, json=json, report=report)
 
-        check_writable(out)
-
+    from augury._base.files import write
     from augury._base.progress import bar
     from augury.adapters import export
     from augury.forecasting.policy import search_policy
@@ -134,17 +138,15 @@ def policy(
             cluster=workers,
             command=command_line(),
         )  # fmt: skip
+    code = None if to is None else export(result.augmentation, to=to, image_shape=found.shape)
+    written = save(result, json, report)
+    if code is not None and out is not None:
+        write(out, code)
+        written.insert(0, out)
     show(result)
-    if to is not None:
-        code = export(result.augmentation, to=to, image_shape=found.shape)
-        if out is None:
-            print(code)
-        else:
-            from augury._base.files import write
-
-            write(out, code)
-            print(f"wrote {out}")
-    save(result, json, report)
+    if code is not None and out is None:
+        print(code)
+    say_written(written)
 
 
 def _own(text: str) -> Augmentation:

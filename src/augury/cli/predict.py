@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from augury._base.errors import AuguryError
-from augury._base.files import check_writable, write
+from augury._base.files import write
 from augury.cli import options
 from augury.cli.fit import say_score
+from augury.cli.output import check_outputs
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,8 +46,7 @@ def predict(
 
     If DATA has labels, print the accuracy too.
     """
-    if out is not None:
-        check_writable(out)
+    check_outputs(data, model, out=out)
 
     from augury._base.progress import bar
     from augury.data import Preparation, load_new
@@ -78,15 +78,12 @@ def predict(
     for note in found.notes:
         print(f"  {note}", file=sys.stdout if shown else sys.stderr)  # else it goes with the CSV
     predicted = fitted.predict(found.x)
+    text = _table(fitted, found, predicted) if out is not None or found.y is None else ""
+    if out is not None:
+        write(out, text)
     if found.y is not None:
         _show_score(fitted, found, found.y, predicted)
-    if out is not None or found.y is None:
-        text = _table(fitted, found, predicted)
-        if out is None:
-            print(text, end="")
-        else:
-            write(out, text)
-            print(f"wrote {out}")
+    print(text if out is None else f"wrote {out}\n", end="")
 
 
 def _show_score(model: Any, found: NewExamples, labels: np.ndarray, predicted: Any) -> None:

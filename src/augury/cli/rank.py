@@ -11,7 +11,14 @@ import typer
 from augury._base.errors import AuguryError
 from augury._base.text import listed
 from augury.cli import options
-from augury.cli.output import check_outputs, command_line, new_table, save, say
+from augury.cli.output import (
+    check_outputs,
+    command_line,
+    new_table,
+    save,
+    say,
+    say_written,
+)
 from augury.cli.reading import connected, read, stream
 
 if TYPE_CHECKING:
@@ -131,7 +138,7 @@ def rank(
     Print the expected gain of each candidate over no augmentation, with an interval and a verdict.
     """
     started = time.perf_counter()
-    check_outputs(json, report)
+    check_outputs(data, from_file, weights, json=json, report=report)
 
     specs = [*(augmentation or []), *(_read_specs(from_file) if from_file else [])]
 
@@ -185,6 +192,7 @@ def rank(
             progress=tick,
             command=command_line(),
         )
+    written = save(result, json, report)
     show(result)
     if late := say_late(result.seconds, budget):
         say(late)
@@ -192,7 +200,7 @@ def rank(
         show_contributions(result, parts)
     if sweep:
         show_strengths(result)
-    save(result, json, report)
+    say_written(written)
 
 
 def load_planned(

@@ -1,0 +1,45 @@
+"""Files that a command writes: never over an input or another output, and before it prints."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from refusal import refused
+
+from augury.cli.output import check_outputs
+
+
+def test_no_output_is_an_input_or_another_output(tmp_path):
+    data, other = tmp_path / "x.npz", tmp_path / "y.json"
+    data.write_bytes(b"data")
+    (tmp_path / "link.html").symlink_to(other)
+    refused(f"--json would replace {data}, an input", check_outputs, data, None, json=data)
+    report = tmp_path / "link.html"
+    refused("--json and --report are both", check_outputs, data, json=other, report=report)
+    check_outputs(data, None, "digits", json=other, report=None)
+    assert data.read_bytes() == b"data"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+@pytest.mark.parametrize("command", ["export", "rank"])
+def test_a_full_disk_behind_the_output_is_one_line_and_files_are_written(command, tmp_path):
+    np.savez(tmp_path / "x.npz", x=np.random.default_rng(0).random((20, 6, 6)), y=np.arange(20) % 2)
+    asked = {
+        "export": "export rotation(10)",
+        "rank": "rank x.npz --effort 0 --epochs 1 -a flips --json r.json",
+    }
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "augury", *asked[command].split()], cwd=tmp_path, stdout=full,
+            stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )  # fmt: skip
+    assert done.returncode == 2
+    lines = [line for line in done.stderr.splitlines() if line.startswith("error")]
+    assert lines == ["error: cannot write to standard output: No space left on device"]
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "r.json").exists() is (command == "rank")

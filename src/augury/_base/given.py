@@ -52,11 +52,18 @@ def as_path(path: Any) -> Path:
     return Path(path)
 
 
-def as_whole(name: str, value: Any, least: int | None = None) -> int:
-    """Return an integer, including NumPy's, as an int; raise if it is not one or too small."""
+MOST_VIEWS = 4096
+"""The most views of an example: more take memory and time, and add nothing."""
+
+
+def as_whole(name: str, value: Any, least: int | None = None, most: int | None = None) -> int:
+    """Return an integer, including NumPy's, as an int; raise if it is not one or out of range."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not whole or (least is not None and value < least):
+    small = whole and least is not None and value < least
+    if not whole or small or (most is not None and value > most):
         expected = "a whole number" if least is None else f"a whole number of {least} or more"
+        if most is not None:
+            expected = f"a whole number from {least} to {most:,}"
         raise AuguryError(f"{name} must be {expected}, got {value!r}")
     return int(value)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from numbers import Real
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -199,6 +200,16 @@ class Family(Augmentation):
 
     strongest: ClassVar[float] = math.inf
     """The magnitude beyond which there is nothing stronger."""
+
+    def __new__(cls, *values: Any, **named: Any) -> Self:
+        """Raise if something else is given where a family takes a number."""
+        fields = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
+        given = {**{f.name: v for f, v in zip(fields, values, strict=False)}, **named}
+        for field in fields:
+            value = given.get(field.name, field.default)
+            if isinstance(field.default, Real) and not isinstance(value, Real):
+                raise AuguryError(f"{cls.__name__} takes a number as {field.name}, got {value!r}")
+        return super().__new__(cls)
 
     @property
     def magnitude(self) -> float | None:

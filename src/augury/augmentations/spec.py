@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from augury._base.errors import AuguryError
-from augury._base.text import nearest
+from augury._base.text import listed, nearest
 from augury.augmentations.base import Augmentation, number
 from augury.augmentations.chain import read_chain
 from augury.augmentations.combine import Mixture, Power, Then, Weighted
@@ -193,8 +193,10 @@ class _Parser:
         try:
             return family(*values, **named)
         except TypeError:
-            got = len(values) + len(named)
-            raise AuguryError(f"{got} value(s) do not fit {signature(family)}") from None
+            fields = dataclasses.fields(family)  # type: ignore[arg-type]  # families are dataclasses
+            named_only = [f"{f.name}={number(f.default)}" for f in fields if f.kw_only]  # type: ignore[arg-type]  # numbers all
+            hint = f"; write {listed(named_only)} with its name" if named_only else ""
+            raise AuguryError(f"expected {signature(family)}{hint}") from None
 
     def value(self) -> Any:
         word = self.peek().lower()

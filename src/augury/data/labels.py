@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -82,6 +84,8 @@ def encode(
     """
     if task not in (None, *TASKS):
         raise AuguryError(f"task must be one of {', '.join(TASKS)}, not {task!r}")
+    if isinstance(y, list | tuple) and any(isinstance(v, float) and math.isnan(v) for v in y):
+        y = np.array(y, dtype=object)  # among words, NumPy would make a word of it
     given = to_array(y, "labels")
     tagged = are_tags(given, task)
     if task == "multi-label" and not tagged:
@@ -186,6 +190,7 @@ def _values(y: Any) -> np.ndarray:
                 f"{missing[0]}; drop those examples"
             )
         plain = [value.item() if isinstance(value, np.generic) else value for value in values]
+        plain = [float(value) if isinstance(value, Decimal) else value for value in plain]
         if all(isinstance(value, str) for value in plain):
             values = np.asarray(plain, dtype=str)
         elif all(isinstance(value, bool | int | float) for value in plain):

@@ -18,7 +18,7 @@ from torch import nn
 from augury import __version__
 from augury._base.devices import resolve_device
 from augury._base.errors import AuguryError
-from augury._base.given import as_whole
+from augury._base.given import MOST_VIEWS, as_whole
 from augury._base.progress import Tick, ticking, with_progress
 from augury._base.rng import Rng
 from augury.adapters.usage import distinct, usage
@@ -184,7 +184,7 @@ def rank(
     """
     started = time.perf_counter() if started is None else started
     budget = as_budget(budget)
-    seed, n_views = as_whole("seed", seed), as_whole("n_views", n_views, 1)
+    seed, n_views = as_whole("seed", seed), as_whole("n_views", n_views, 1, MOST_VIEWS)
     batch_size = batch_size if batch_size is None else as_whole("batch_size", batch_size, 1)
     effort = effort if effort is None else as_whole("effort", effort, 0)
     max_examples = max_examples if max_examples is None else as_whole("max_examples", max_examples)
@@ -213,6 +213,8 @@ def rank(
         raise AuguryError(
             f"budget and effort are only for {' and '.join(TRAINED)}, but the score is {score!r}"
         )
+    if score == "boosting" and data.kind != "vector":
+        raise AuguryError(f"boosting is for tables, but this is {data.kind} data; use trial")
     planned = given
     if data.kind == "series" and module is None:
         planned = series_plan(given, epochs is not None or plan is not None)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from decimal import Decimal
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -79,7 +81,7 @@ def features_of(frame: pd.DataFrame, what: str, new: bool = False) -> Features:
 
     found = Features()
     for place, name in enumerate(frame.columns):
-        column = frame.iloc[:, place]
+        column = _plain(frame.iloc[:, place])
         if column.isna().all():
             found.empty.append(name)
         elif _are_dates(column):
@@ -89,6 +91,15 @@ def features_of(frame: pd.DataFrame, what: str, new: bool = False) -> Features:
         else:
             _add_words(found, name, column, what)
     return found
+
+
+def _plain(column: pd.Series) -> pd.Series:
+    """Return a column of numbers that are objects, such as decimals, as one of floats."""
+    if column.dtype != object:
+        return column
+    cells = column.dropna()
+    real = all(isinstance(c, Real | Decimal) and not isinstance(c, bool) for c in cells)
+    return column.astype(np.float64) if real and len(cells) else column
 
 
 def _add_numbers(found: Features, name: str, column: pd.Series, new: bool) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeGuard
 
 import numpy as np
+from scipy.sparse import issparse
 from torch.utils.data import DataLoader, IterableDataset, Subset, TensorDataset
 
 from augury._base.errors import AuguryError
@@ -35,6 +36,8 @@ def read_object(
         found = read_object(_inside(x), y, request, classes)
         note = "the dataset inside the loader was read, example by example"
         return replace(found, notes=(note, *found.notes))
+    if issparse(x):
+        return read_object(x.toarray(), y, request, classes)  # type: ignore[attr-defined]  # sparse
     if y is not None and is_collection(x):
         return read_collection(x, y, names)
     frame = _frame(x)

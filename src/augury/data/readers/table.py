@@ -47,6 +47,8 @@ def read_frame(frame: pd.DataFrame, request: Request, what: str, y: Any = None) 
     """
     frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
     like = request.like
+    if y is not None and request.label is not None:
+        raise AuguryError("labels were given twice, as y and as label; pass only one of them")
     label = None if y is not None else _label(list(frame.columns), request, what)
     if label is not None:
         y = column_of(frame, label, what)
@@ -83,7 +85,7 @@ def read_frame(frame: pd.DataFrame, request: Request, what: str, y: Any = None) 
 
 def _label(columns: list[str], request: Request, what: str) -> str | None:
     """Return the column of the labels; None where new examples have none."""
-    label = request.label
+    label = None if request.label is None else str(request.label)  # as columns are named here
     if label is None and request.new:
         known = None if request.like is None else request.like.label
         return known if known in columns else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -156,17 +157,25 @@ def _search(folder: Path, media: Media, listing: _Listing, *, deep: bool = True)
             continue
         seen.add(real)
         for entry in listing.entries(here):
-            if entry.is_dir():
+            if _holds(entry.is_dir):
                 waiting += [here / entry.name] if deep else []
-            elif entry.is_file() or entry.is_symlink():
+            elif _holds(entry.is_file) or entry.is_symlink():
                 suffix = os.path.splitext(entry.name)[1].lower()
-                if suffix in media.extensions and entry.is_file():
+                if suffix in media.extensions and _holds(entry.is_file):
                     found.files.append(here / entry.name)
                     found.deeper += here != folder
                 else:
                     found.others[suffix or "without suffix"] += 1
     found.files.sort(key=lambda file: file.parts)
     return found
+
+
+def _holds(ask: Callable[[], bool]) -> bool:
+    """Ask what an entry is; a link that leads to itself is nothing."""
+    try:
+        return ask()
+    except OSError:
+        return False
 
 
 def _unread(others: Counter[str]) -> list[str]:
@@ -183,7 +192,7 @@ def _unread(others: Counter[str]) -> list[str]:
 
 
 def _folders(folder: Path, listing: _Listing) -> list[str]:
-    return [entry.name for entry in listing.entries(folder) if entry.is_dir()]
+    return [entry.name for entry in listing.entries(folder) if _holds(entry.is_dir)]
 
 
 def _nothing(

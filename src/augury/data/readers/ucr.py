@@ -108,7 +108,7 @@ class _Header:
 
 def _lines(path: Path) -> list[str]:
     check_bytes(path.stat().st_size, path, "save fewer series")
-    return [line.strip() for line in path.read_text("utf-8", errors="replace").split("\n")]
+    return [line.strip() for line in path.read_text("utf-8-sig", errors="replace").split("\n")]
 
 
 def _numbers(text: str, where: str, separator: str = ",") -> np.ndarray:

@@ -29,14 +29,12 @@ from sklearn.datasets import load_breast_cancer, load_digits
 import augury
 from augury._base.files import write
 from augury.features import FourierFeatures
+from augury.forecasting.effort import SUREST
 from augury.forecasting.scores import SCORES
 
 EXAMPLES = 600
 EPOCHS = 20
 FEATURES = 256  # of a closed form: a quarter of the default, for time
-EFFORT = 4
-"""The least effort whose trials may say more than "probably"."""
-
 MOST = 0.05
 """The share of candidates that may be said to help or to hurt."""
 
@@ -131,7 +129,7 @@ def run(case: str, score: str, seed: int) -> dict[str, Any]:
     kind = kind_of(score)
     x, y, candidates = CASES[case](kind, np.random.default_rng(seed))
     trained = score in ("trial", "boosting")
-    work: Any = {"effort": EFFORT} if trained else {"feature_map": FourierFeatures(FEATURES)}
+    work: Any = {"effort": SUREST} if trained else {"feature_map": FourierFeatures(FEATURES)}
     work |= {"kind": kind.name, "epochs": EPOCHS, "seed": seed, "device": "cpu"}
     found = augury.rank(x, y, candidates, score=score, **work)
     said = [row.verdict for row in found.rows]

@@ -236,7 +236,8 @@ def judged(folder: Path, trial: str = "trial") -> list[tuple[Cell, dict[str, flo
     """Judge every cell that has a trial, by constants fitted to the other sources.
 
     `trial` is ``"trial"`` for trials of the planned network, ``"small"`` for those of a small one
-    in its place, ``"quick"`` for those of a small one with less work. Fine-tuning is judged apart.
+    in its place, ``"quick"`` and ``"brief"`` for those of a small one with a quarter and an eighth
+    of the work. Fine-tuning is judged apart.
     """
     cells = tried(folder, trial)
     fitted = {source: constants(folder, trial, source) for source in {c["source"] for c in cells}}
@@ -246,8 +247,9 @@ def judged(folder: Path, trial: str = "trial") -> list[tuple[Cell, dict[str, flo
 def constants(folder: Path, trial: str, without: str = "") -> Calibration:
     """Fit the constants of such trials to all cells but those of a source.
 
-    Those of ``"quick"`` differ from ``"small"`` in the floor alone.
+    Those of ``"quick"`` differ from ``"small"`` in the floor alone, and serve ``"brief"`` too.
     """
+    trial = "quick" if trial == "brief" else trial
     cells = [cell for cell in tried(folder, trial) if cell["source"] != without]
     return fit(cells, constants(folder, "small", without) if trial == "quick" else None)
 
@@ -331,7 +333,7 @@ def draw(folder: Path = RESULTS) -> Figure:
 
 def page(folder: Path) -> str:
     """Return the page of the docs."""
-    rows, small, quick = judged(folder), judged(folder, "small"), judged(folder, "quick")
+    rows, small, quick, brief = (judged(folder, k) for k in ("trial", "small", "quick", "brief"))
     said, wrong = (sum(found[k] for _, found in rows) for k in ("said", "wrong"))
     maybe, amiss = (sum(found[k] for _, found in rows) for k in ("probably said", "probably wrong"))
     sources = sorted({cell["source"] for cell, _ in rows})
@@ -343,6 +345,11 @@ def page(folder: Path) -> str:
         quick="\n".join(table(quick)) if quick else "",
         quick_said=sum(found["said"] for _, found in quick),
         quick_wrong=sum(found["wrong"] for _, found in quick),
+        brief="\n".join(table(brief)) if brief else "",
+        brief_sure=sum(found["said"] for _, found in brief),
+        brief_wrong=sum(found["wrong"] for _, found in brief),
+        brief_said=sum(found["probably said"] for _, found in brief),
+        brief_amiss=sum(found["probably wrong"] for _, found in brief),
         tuned="\n".join(table(fine_tuned(folder))),
         less=judge(less, PLANNED),
         higher=-next(found["bias"] for cell, found in small if cell["examples"] == 1500),
@@ -381,7 +388,7 @@ def main() -> None:
     parser.add_argument("--pretrained", action="store_true", help="keep the network's weights")
     parser.add_argument("--effort", type=int)
     parser.add_argument("--cell", type=Path)
-    parser.add_argument("--key", default="trial", help="trial, small or quick, in the cell's file")
+    parser.add_argument("--key", default="trial", help="of the trial in the cell: small, quick, …")
     parser.add_argument("--from-file", type=Path)
     options = parser.parse_args()
     if options.quick:

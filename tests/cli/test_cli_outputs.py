@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from refusal import refused
 
+from augury.cli.interrupted import Interrupted, resumable
 from augury.cli.output import check_outputs
 
 
@@ -43,3 +44,11 @@ def test_a_full_disk_behind_the_output_is_one_line_and_files_are_written(command
     assert lines == ["error: cannot write to standard output: No space left on device"]
     assert "Traceback" not in done.stderr
     assert (tmp_path / "r.json").exists() is (command == "rank")
+
+
+def test_an_interrupt_names_the_journal_that_has_what_was_done():
+    said = "finished is saved in kept; run the same command"
+    with pytest.raises(Interrupted, match=said), resumable(Path("kept")):
+        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt), resumable(None):
+        raise KeyboardInterrupt

@@ -130,6 +130,16 @@ def test_what_a_ranking_says_of_its_trust_was_measured(trial):
     assert trial == "quick" or (f"{short:.2f} points short" if short else "always among") in said
 
 
+def test_what_is_said_of_brief_trials_was_measured():
+    rows = [found for _, found in predict.judged(predict.RESULTS, "brief")]
+    rho = [row["spearman"] for row in rows]
+    assert f"{min(rho):.2f} to {max(rho):.2f} (mean {np.mean(rho):.2f})" in score._BRIEF
+    said, wrong = (sum(row[f"probably {k}"] for row in rows) for k in ("said", "wrong"))
+    assert f"{100 * (1 - wrong / said):.0f} % of {said} verdicts" in score._BRIEF
+    sure, amiss = (sum(row[k] for row in rows) for k in ("said", "wrong"))
+    assert amiss > 0.05 * sure  # why they are never sure
+
+
 def test_what_is_said_of_fine_tuning_was_measured():
     rows = [found for _, found in predict.fine_tuned(predict.RESULTS)]
     low, high = sorted(f"{row['spearman']:.2f}" for row in rows)

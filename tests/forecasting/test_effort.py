@@ -32,7 +32,7 @@ def test_levels_do_more_and_more():
     assert work == sorted(work)
     assert [level.planned for level in LEVELS] == sorted(level.planned for level in LEVELS)
     assert all(level.replicas in (2, 3) for level in LEVELS)
-    assert 0 < effort.DECIDES < effort.MEASURED < effort.CPU < effort.GPU < len(LEVELS)
+    assert 0 < effort.DECIDES < effort.SUREST < effort.CPU < effort.GPU < len(LEVELS)
 
 
 def test_the_page_names_the_levels_that_are_the_default():

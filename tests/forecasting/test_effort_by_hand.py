@@ -57,8 +57,8 @@ def test_levels_that_forecasts_were_checked_at():
     ]
     assert astuple(Level(7, 5)) == (7, 5, 1.0, 3, False)
     assert next(k for k, level in enumerate(LEVELS) if level.share == 1) == effort.DECIDES
-    assert LEVELS[effort.MEASURED].examples > LEVELS[effort.DECIDES].examples
-    assert (effort.DECIDES, effort.MEASURED) == (3, 4)
+    assert LEVELS[effort.SUREST].examples > LEVELS[effort.DECIDES].examples
+    assert (effort.DECIDES, effort.SUREST) == (3, 5)
 
 
 @pytest.mark.parametrize("level", [0, 5, 9])

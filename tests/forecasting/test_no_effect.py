@@ -21,7 +21,7 @@ def digits():
 
 
 def rank(x, y, score, candidates=REAL, seed=0):
-    work = {"effort": 4} if score == "trial" else {"feature_map": augury.FourierFeatures(128)}
+    work = {"effort": 5} if score == "trial" else {"feature_map": augury.FourierFeatures(128)}
     return augury.rank(x, y, candidates, kind="image", score=score, epochs=3, seed=seed, **work)
 
 

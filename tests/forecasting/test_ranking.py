@@ -140,7 +140,7 @@ def test_progress_counts_to_the_end(digits):
             {"score": "ridge", "feature_map": "magic"},
             "unknown feature map 'magic'; known feature maps: ",
         ),
-        ({"n_views": 0}, "n_views must be a whole number of 1 or more"),
+        ({"n_views": 0}, "n_views must be a whole number from 1 to 4,096"),
         ({"augmentations": []}, "the list of augmentations is empty"),
         ({"augmentations": ["jitter(0.1)", "feature_dropout(0.1)"]}, "works on series or vector"),
         ({"device": "tpu"}, "use auto, cpu or cuda"),

@@ -70,7 +70,7 @@ def test_the_result_is_the_forecast(monkeypatch):
     assert found.baseline.score == pytest.approx(100 * base.expected)
     assert (found.baseline.low, found.baseline.high) == base.interval(0.0)
     assert (found.baseline.gain, found.baseline.probability) == (0.0, 0.5)
-    assert (found.matters, found.decides, found.sure, found.warnings) == (0.2, True, True, ())
+    assert (found.matters, found.decides, found.sure, found.warnings) == (0.2, True, False, ())
     assert seen == [(1, 5, "flips"), (2, 5, "flips"), (3, 5, "flips")]  # 1 + 2 × 2 to do
     assert score.effort()["level"] == 4
     assert score.effort()["epochs"] == 12
@@ -108,7 +108,10 @@ def test_the_planned_network_has_its_own_calibration(monkeypatch):
     assert score.describe().endswith(f"{asked['trial'].folds} times")
 
 
-@pytest.mark.parametrize(("effort", "decides", "sure"), [(2, False, False), (3, True, False)])
+@pytest.mark.parametrize(
+    ("effort", "decides", "sure"),
+    [(2, False, False), (3, True, False), (4, True, False), (5, True, True)],
+)
 def test_short_trials_say_less(monkeypatch, effort, decides, sure):
     found = judge(monkeypatch, images(), effort=effort)[0]
     assert (found.decides, found.sure) == (decides, sure)
@@ -256,12 +259,10 @@ def test_trust_is_of_the_work_that_was_done(monkeypatch):
     data = images(count=1200)
     said = {k: several(monkeypatch, data, [0.7], effort=k)[2].trust() for k in range(7)}
     assert {said[k] for k in (0, 1, 2)} == {module._CUT}
-    least = {3: " Below --effort 4, verdicts are “probably” at most.", 4: ""}
-    for k, capped in least.items():
-        assert said[k] == (
-            f"{module._QUICK} This trial did less work than those: --effort {k} instead of 5."
-            f"{capped}"
-        )
+    less = {3: " This trial did less work than those: --effort 3 instead of 4.", 4: ""}
+    for k, words in less.items():
+        capped = " Below --effort 5, verdicts are “probably” at most."
+        assert said[k] == f"{module._BRIEF}{words}{capped}"
     assert {said[k] for k in (5, 6)} == {module._QUICK}
 
 
@@ -337,7 +338,7 @@ def test_few_examples_of_a_class_that_counts_alike_leave_doubt(monkeypatch):
     x = np.random.default_rng(0).integers(0, 255, (600, 8, 8), np.uint8)
     for least, sure in ((9, False), (10, True)):
         y = np.where(np.arange(600) < 600 - least, np.arange(600) % 2, 2)
-        found, score, *_ = judge(monkeypatch, as_dataset(x, y))
+        found, score, *_ = judge(monkeypatch, as_dataset(x, y), effort=5)
         assert (found.sure, score.balanced) == (sure, True)
         assert score.describe().endswith(", judged by balanced accuracy")
     assert "balanced" not in judge(monkeypatch, images())[1].describe()

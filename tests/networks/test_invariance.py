@@ -364,7 +364,7 @@ def test_bad_input_is_refused():
     )
     refused("at least one augmentation", measure_invariance, model, x, [])
     refused(
-        "n_views must be a whole number of 1 or more", measure_invariance, model, x, T, n_views=0
+        "n_views must be a whole number from 1 to 4,096", measure_invariance, model, x, T, n_views=0
     )
     refused("at least two examples", measure_invariance, model, x[:1], T)
     refused("works on image data", measure_invariance, model, x.flatten(1), T)

@@ -10,6 +10,7 @@ import typer
 
 from augury._base.errors import AuguryError
 from augury.cli import options
+from augury.cli.interrupted import resumable
 from augury.cli.output import check_outputs
 from augury.cli.reading import connected, read, stream
 
@@ -109,7 +110,7 @@ def fit(
     )
     started = time.perf_counter()
     examples = (found.x[train], labels[train]) if whole is None else (whole,)
-    with connected(cluster, device) as workers, bar("fitting") as tick:
+    with resumable(journal), connected(cluster, device) as workers, bar("fitting") as tick:
         model.fit(
             *examples,
             progress=lambda done, total: tick(done, total, "features"),

@@ -106,7 +106,7 @@ Effort = Annotated[
         max=10,
         help="Fixed amount of work, from 0 to 10, instead of --budget: the same effort gives the "
         "same result. Default for a trial: 7 on a CPU (4 with your own network), 9 on a GPU (10 "
-        "for 20,000 images or more). Below 3, a trial gives no verdicts; below 4 (9 with your own "
+        "for 20,000 images or more). Below 3, a trial gives no verdicts; below 5 (9 with your own "
         "network), none stronger than 'probably'.",
     ),
 ]

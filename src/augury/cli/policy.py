@@ -11,6 +11,7 @@ import typer
 
 from augury._base.errors import AuguryError
 from augury.cli import options
+from augury.cli.interrupted import resumable
 from augury.cli.output import (
     check_outputs,
     command_line,
@@ -129,7 +130,7 @@ def policy(
         data, label=label, size=size, group=group, max_examples=max_examples, seed=seed,
         skip_bad=skip_bad,
     )  # fmt: skip
-    with connected(cluster, device) as workers, bar("searching") as tick:
+    with resumable(journal), connected(cluster, device) as workers, bar("searching") as tick:
         result = search_policy(
             found, epochs=epochs, always=always or (), never=never or (), rivals=rivals,
             network=load_planned(network, found, weights, pretrained),

@@ -11,6 +11,7 @@ import typer
 from augury._base.errors import AuguryError
 from augury._base.text import listed
 from augury.cli import options
+from augury.cli.interrupted import resumable
 from augury.cli.output import (
     check_outputs,
     command_line,
@@ -168,7 +169,7 @@ def rank(
         families = None if candidates is None else [type(c).__name__ for c in candidates]
         candidates = strength_ladder(found.kind, families, shape=found.shape)
     planned = load_planned(network, found, weights, pretrained)
-    with connected(cluster, device) as workers, bar("ranking") as tick:
+    with resumable(journal), connected(cluster, device) as workers, bar("ranking") as tick:
         result = rank_data(
             found if whole is None else whole,
             augmentations=candidates,

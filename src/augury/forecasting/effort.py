@@ -66,9 +66,9 @@ LEVELS = (
 DECIDES = 3
 """The first level that keeps to the planned epochs; below it no verdict is given."""
 
-MEASURED = 4
-"""The first level with as many examples as forecasts were checked with; below it a verdict is
-"probably" at most."""
+SUREST = 5
+"""The first level whose verdicts were right in 95 % of comparisons with real training or more;
+below it a verdict is "probably" at most."""
 
 CPU, GPU, GPU_MANY = 7, 9, 10
 """Levels where no budget and no level is given; the last for plans of many examples."""

@@ -12,7 +12,7 @@ import torch
 
 from augury.augmentations.base import Augmentation
 from augury.forecasting import series, sound
-from augury.forecasting.effort import CPU, DECIDES, GPU, MEASURED, OWN, choose_level, make_trial
+from augury.forecasting.effort import CPU, DECIDES, GPU, OWN, SUREST, choose_level, make_trial
 from augury.forecasting.forecast import CUT, PLANNED, QUICK, SMALL, Forecast, Judgement
 from augury.forecasting.linear import linear_score
 from augury.forecasting.scores.base import Judged, Score
@@ -41,6 +41,12 @@ _QUICK = (
     "with real training on six sources of images: the rank correlation with the real order was "
     "0.10 to 0.90 (mean 0.70), and 97 % of 119 verdicts were right. With the default work "
     "(--effort 7), the mean correlation was 0.79, and 0.90 on a GPU."
+)
+_BRIEF_LEVEL = 4
+_BRIEF = (
+    f"Trials with an eighth of the default work on a CPU (--effort {_BRIEF_LEVEL}) were compared "
+    "with real training on six sources of images: the rank correlation with the real order was "
+    "0.31 to 0.89 (mean 0.65), and 86 % of 304 verdicts, most of them with “probably”, were right."
 )
 _CUT = (
     "Trials with fewer epochs than planned (--effort 0 to 2) were compared with real training on "
@@ -164,7 +170,7 @@ class TrialScore(Score):
     @property
     def _surest(self) -> int:
         """The least level whose verdicts may say more than "probably"."""
-        return MEASURED if self.setting.own is None else OWN
+        return SUREST if self.setting.own is None else OWN
 
     def _measured(self) -> tuple[str, int]:
         """Return how far such trials can be relied on, and the least level that this is true of."""
@@ -184,6 +190,8 @@ class TrialScore(Score):
             return _PLANNED, GPU
         if self.level < DECIDES:
             return _CUT, 0
+        if self.level < _QUICK_LEVEL:
+            return _BRIEF, _BRIEF_LEVEL
         return (_SMALL, CPU) if self.level >= CPU else (_QUICK, _QUICK_LEVEL)
 
     def _warnings(self, forecast: Forecast) -> list[str]:

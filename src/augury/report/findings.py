@@ -121,8 +121,9 @@ def _ceiling(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
 
 def _hurt(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
     evidence = []
+    tried = " in the trial" if ranking.effort else ""  # and not in the planned training
     for row in ranking.rows:
-        lost = [f"class {name} ({unit.signed(gain)})" for name, gain in hurt_classes(row)]
+        lost = [f"class {name} ({unit.signed(gain)}{tried})" for name, gain in hurt_classes(row)]
         if lost:
             evidence.append(f"{row.augmentation} hurts {listed(lost)}")
     if evidence:

@@ -43,6 +43,7 @@ FORECASTING = {  # the tests of each module of forecasting, quick ones first
     "policy/parts": ["parts", "search_by_hand"],
     "policy/policy": ["policy", "search_by_hand"],
     "policy/chains": ["chains"],
+    "policy/trust": ["policy_trust"],
     "policy/effort": ["search_effort", "search_by_hand"],
     "policy/rounds": ["search_rounds", "search_by_hand"],
     "policy/search": ["search_parts", "search_by_hand"],

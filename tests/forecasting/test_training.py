@@ -18,7 +18,7 @@ from augury.augmentations import flips, identity, rotation
 from augury.data import as_dataset
 from augury.forecasting.training import members, train_together
 from augury.forecasting.training.convolution import by_patches
-from augury.forecasting.training.grouped import ARCHITECTURES, Grouped
+from augury.forecasting.training.grouped import ARCHITECTURES, Grouped, _Residual
 from augury.forecasting.training.members import Fold, Schedule, _views, run_members, train_members
 from augury.forecasting.training.recorded import Recorded
 
@@ -435,3 +435,9 @@ def test_recorded_steps_end_where_steps_end(architecture, monkeypatch):
     assert len(recorded) == 1
     for ours, theirs in zip(*found, strict=True):
         assert (ours.softmax(-1) - theirs.softmax(-1)).abs().mean() < 0.02
+
+
+def test_a_residual_block_adds_what_it_skips():
+    block = _Residual(torch.nn.Identity(), torch.nn.Identity())
+    x = torch.tensor([-1.0, 0.5, 2.0])
+    assert block(x).tolist() == [0.0, 1.0, 4.0]

@@ -21,6 +21,7 @@ FORECASTING = {  # the tests of each module of forecasting, quick ones first
     "tables": ["tables_by_hand", "boosting"],
     "trends": ["trends_by_hand"],
     "effort": ["effort_by_hand", "effort", "own_network"],
+    "baseline": ["forecast_borders", "forecast_by_hand"],
     "forecast": [
         "forecast_borders",
         "forecast_by_hand",

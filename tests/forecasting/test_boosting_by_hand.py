@@ -14,7 +14,8 @@ from augury._base.errors import AuguryError
 from augury._base.rng import Rng
 from augury.augmentations import column_noise, jitter
 from augury.data import as_dataset
-from augury.forecasting.forecast import BaselineForecast, Forecast
+from augury.forecasting.baseline import BaselineForecast
+from augury.forecasting.forecast import Forecast
 from augury.forecasting.scores import Setting
 from augury.forecasting.scores import boosting as module
 from augury.forecasting.scores.boosting import CALIBRATION, BoostingScore, _predict, fit_trees

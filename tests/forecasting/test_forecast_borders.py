@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from augury.forecasting import forecast as module
+from augury.forecasting.baseline import BaselineForecast
 from augury.forecasting.forecast import (
     CUT,
     PLANNED,
     QUICK,
     SMALL,
-    BaselineForecast,
     Forecast,
     Judgement,
     expect,

@@ -58,14 +58,15 @@ MOST_VIEWS = 4096
 
 def as_whole(name: str, value: Any, least: int | None = None, most: int | None = None) -> int:
     """Return an integer, including NumPy's, as an int; raise if it is not one or out of range."""
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    small = whole and least is not None and value < least
-    if not whole or small or (most is not None and value > most):
+    number = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
+    small = number is not None and least is not None and number < least
+    large = number is not None and most is not None and number > most
+    if number is None or small or large:
         expected = "a whole number" if least is None else f"a whole number of {least} or more"
         if most is not None:
             expected = f"a whole number from {least} to {most:,}"
         raise AuguryError(f"{name} must be {expected}, got {value!r}")
-    return int(value)
+    return number
 
 
 def as_names(name: str, value: Any) -> list[str]:

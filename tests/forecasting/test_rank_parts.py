@@ -81,8 +81,8 @@ def test_the_least_numbers_are_accepted(noted):
     data = images()
     augury.rank(data, augmentations=["flips"], effort=0, batch_size=1, n_views=1, max_examples=None)
     assert (noted[0].effort, noted[0].batch_size, noted[0].n_views) == (0, 1, 1)
-    for name in ("batch_size", "n_views"):
-        refused(f"{name} must be a whole number of 1", augury.rank, data, **{name: 0})
+    refused("batch_size must be a whole number of 1", augury.rank, data, batch_size=0)
+    refused("n_views must be a whole number from 1", augury.rank, data, n_views=0)
     refused("effort must be a whole number of 0", augury.rank, data, effort=-1)
 
 

@@ -84,8 +84,8 @@ def encode(
     """
     if task not in (None, *TASKS):
         raise AuguryError(f"task must be one of {', '.join(TASKS)}, not {task!r}")
-    if isinstance(y, list | tuple) and any(isinstance(v, float) and math.isnan(v) for v in y):
-        y = np.array(y, dtype=object)  # among words, NumPy would make a word of it
+    if isinstance(y, list | tuple) and _mixes_words_and_nan(y):
+        y = np.array(y, dtype=object)  # else NumPy makes a word of what is missing
     given = to_array(y, "labels")
     tagged = are_tags(given, task)
     if task == "multi-label" and not tagged:
@@ -170,6 +170,11 @@ def check_counts(counts: np.ndarray, names: Sequence[str], numeric: bool = False
 def _check_spread(values: np.ndarray) -> None:
     if np.ptp(values) == 0:
         raise AuguryError(f"every target is {values[0]:g}; at least two values are needed")
+
+
+def _mixes_words_and_nan(y: Sequence[Any]) -> bool:
+    words = any(isinstance(label, str) for label in y)
+    return words and any(isinstance(label, float) and math.isnan(label) for label in y)
 
 
 def _values(y: Any) -> np.ndarray:

@@ -190,7 +190,7 @@ def _table(title: str, rows: list[dict[str, Any]], note: str) -> PageTable:
         )
         shown.setdefault(name, cells)
     if _USUAL not in shown:  # results from before it was an experiment's method
-        shown[_USUAL] = (_USUAL, "not measured on this machine", "–", "–", "–", "–")
+        shown[_USUAL] = (_USUAL, "measured with fewer images only", "–", "–", "–", "–")
     return PageTable(
         f"{title}: methods of training" + (f" ({note})" if note else ""),
         ("method", "test accuracy", "gain kept", "compute", "time", "KL from full"),

@@ -68,7 +68,8 @@ a constant is changed (`benchmarks/mutate.py`). A mutant survives if no test fai
 `statistics` were tested, and a random sample of the 4,080 mutants of `forecasting`, drawn after the
 tests had been written. (While the tests of six of its modules were written, lists of all their
 mutants were at hand.) Kernels for GPUs are run by Triton's interpreter. The tables below list the
-survivors; "no difference" means that the change cannot affect a result.
+survivors; the reasons were read off the code, and "no difference" means that, by this reading, the
+change cannot affect a result.
 
 | package | mutants | killed |
 | --- | --- | --- |

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import logging
 import sys
 from collections.abc import Iterator
@@ -21,12 +22,21 @@ def connected(cluster: str | None, device: str) -> Iterator[Workers | None]:
         return
     from augury.cluster import open_workers
 
-    for name in ("distributed", "tornado.application"):  # our own errors are one line
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    silence_dask()
     with open_workers(cluster, device) as workers:
         if workers.dashboard:
-            print(f"{workers.slots} workers; dashboard: {workers.dashboard}", file=sys.stderr)
+            said = f"{workers.slots} worker{'s' if workers.slots != 1 else ''}"
+            print(f"{said}; dashboard: {workers.dashboard}", file=sys.stderr)
         yield workers
+
+
+def silence_dask() -> None:
+    """Keep Dask's own messages and tracebacks off the terminal: our errors are one line."""
+    with contextlib.suppress(ImportError):  # what is missing is said when workers are opened
+        importlib.import_module("distributed")  # which sets a level for some of its loggers
+    dask = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
+    for name in (*dask, "tornado.application"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def read(

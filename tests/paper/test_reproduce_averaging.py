@@ -122,8 +122,9 @@ def test_the_joint_loss_is_the_sum_with_its_own_curvature():
 
 def test_cells_hold_full_and_none_to_compare_with():
     found = cells(PAPER)
-    assert [cell.name for cell in found[:3]] == ["mnist-first", "mnist-second", "mnist-fewer"]
-    assert len(found) == 6
+    names = [f"mnist-{part}" for part in ("first", "second", "fewer", "usual")]
+    assert [cell.name for cell in found[:4]] == names
+    assert len(found) == 8
     for cell in found:
         assert [method["name"] for method in cell.setting["methods"][:2]] == ["full", "none"]
         assert json.loads(json.dumps(cell.setting)) == cell.setting

@@ -91,22 +91,27 @@ class Method:
 def methods(n: int, *, few: bool = False, together: bool = False) -> dict[str, list[Method]]:
     """Return all methods or a few of them, in parts; each part begins with full and none.
 
-    There is a single part, of the methods that people choose between, if they are `together`.
+    There is a single part, of the methods that people choose between, if they are `together`. One
+    random view has a part of its own, which a CPU computes in minutes, unless there are only a few
+    methods.
     """
     layers = range(len(LAYERS))
     first = [Method(f"layer {k}, order 1", n, k) for k in layers]
     second = [Method(f"layer {k}, order 2", n, k, 2) for k in ((1, 4) if few else layers)]
-    fewer = [Method("1 random view", 1)]
-    fewer += [Method(f"{k} views", k) for k in ((n // 2,) if few else (n // 2, n // 4))]
+    usual = [Method("1 random view", 1)]
+    fewer = [Method(f"{k} views", k) for k in ((n // 2,) if few else (n // 2, n // 4))]
     shared = ((0, n // 2),) if few else ((0, n // 2), (0, n // 4), (1, n // 4))
     fewer += [Method(f"layer {k}, {groups} groups", n, k, groups=groups) for k, groups in shared]
     both = [Method("full", n), Method("none", 0)]
     if together:
         input_too = [Method("layer 0, order 1", n, 0), Method("layer 0, order 2", n, 0, 2)]
-        views = [Method("1 random view", 1), *(Method(f"{k} views", k) for k in (n // 2, n // 4))]
+        views = [Method(f"{k} views", k) for k in (n // 2, n // 4)]
         groups = Method(f"layer 0, {n // 2} groups", n, 0, groups=n // 2)
-        return {"together": [*both, *views, groups, *input_too]}
-    return {"first": both + first, "second": both + second, "fewer": both + fewer}
+        return {"together": [*both, *usual, *views, groups, *input_too]}
+    if few:
+        return {"first": both + first, "second": both + second, "fewer": both + usual + fewer}
+    parts = {"first": first, "second": second, "fewer": fewer, "usual": usual}
+    return {name: both + chosen for name, chosen in parts.items()}
 
 
 def _second(

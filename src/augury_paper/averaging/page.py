@@ -26,7 +26,6 @@ KEPT, COST = 0.92, 0.7
 """The paper's result: this share of the accuracy gain for this share of the compute."""
 SHAPES = {"mnist": (1, 28), "cifar10": (3, 32)}
 """Channels and side of the images, which multiply-adds depend on."""
-_USUAL = "1 random view"
 _HALF = 0.5  # "most of the gain" is more
 
 
@@ -189,8 +188,6 @@ def _table(title: str, rows: list[dict[str, Any]], note: str) -> PageTable:
             f"{_kl(row):.2g}",
         )
         shown.setdefault(name, cells)
-    if _USUAL not in shown:  # results from before it was an experiment's method
-        shown[_USUAL] = (_USUAL, "measured with fewer images only", "–", "–", "–", "–")
     return PageTable(
         f"{title}: methods of training" + (f" ({note})" if note else ""),
         ("method", "test accuracy", "gain kept", "compute", "time", "KL from full"),

@@ -116,6 +116,13 @@ def test_numbers(call, options):
             refused(f"{name} must be ", calls[call], **{name: bad})
 
 
+def test_numbers_that_would_never_end():
+    batch = torch.rand(4, 1, 8, 8)
+    for name, most in (("n_views", "4,096"), ("repeats", "1,000")):
+        given = {name: 10**6}
+        refused(f"{name} must be|{most}", augury.plan_averaging, network(), batch, "flips", **given)
+
+
 def test_numpys_numbers_are_numbers():
     found = augury.load("digits", max_examples=np.int64(40), seed=np.uint8(3))
     assert len(found) == 40

@@ -223,6 +223,8 @@ def test_usage_errors_are_one_line(run):
     refused(run("rank"), "DATA")
     refused(run("rnk", "digits"), "No such command 'rnk'", "rank")
     refused(run("rank", "digits", "--augmentations", "x"), "--augmentations")
+    for command in ("rank", "policy"):  # more would run for days
+        refused(run(command, "digits", "--epochs", 100_000), "--epochs", "10000")
 
 
 def test_no_command_shows_the_help(run):

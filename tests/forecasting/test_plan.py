@@ -14,12 +14,25 @@ def test_defaults():
     assert (plan.pretrained, plan.tune, EPOCHS) == (False, "all", 40)
 
 
-@pytest.mark.parametrize(("name", "least"), [("epochs", 1), ("examples", 2), ("side", 4)])
-def test_numbers_are_whole_and_large_enough(name, least):
+@pytest.mark.parametrize(
+    ("name", "least", "range_"),
+    [
+        ("epochs", 1, "from 1 to 10,000"),
+        ("examples", 2, "of 2 or more"),
+        ("side", 4, "of 4 or more"),
+    ],
+)
+def test_numbers_are_whole_and_large_enough(name, least, range_):
     assert getattr(TrainingPlan(**{name: least}), name) == least
     for value in (least - 1, 2.5, True, "7"):
-        refused(f"{name} must be a whole number of {least} or more, got", TrainingPlan,
-                **{name: value})  # fmt: skip
+        refused(f"{name} must be a whole number {range_}, got", TrainingPlan, **{name: value})
+
+
+def test_no_more_epochs_than_a_trial_can_take():
+    assert TrainingPlan(epochs=10_000).epochs == 10_000
+    refused(
+        "epochs must be a whole number from 1 to 10,000, got 10001", TrainingPlan, epochs=10_001
+    )
 
 
 def test_epochs_cannot_be_left_open_and_the_rest_can():

@@ -264,7 +264,7 @@ def test_bad_input_is_refused():
     refused("does not cut", plan_averaging, ResNet().double(), x, T, layers=["layer1.0.conv1"])
     refused("y is required", plan_averaging, model, x, T, loss=lambda o, t: o.sum(1))
     refused(
-        "n_views must be a whole number of 2 or more",
+        "n_views must be a whole number from 2 to 4,096",
         plan_averaging,
         model,
         x,

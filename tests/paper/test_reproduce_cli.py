@@ -72,7 +72,8 @@ def test_options_become_settings(run: Run, asked: dict[str, Any]) -> None:
     [
         (("table2",), "there is no experiment 'table2'; choose from table1, approximation,"),
         (("--dataset", "imagenet"), "there is no data set 'imagenet'; choose from mnist, cifar10,"),
-        (("--trials", "0"), "--trials must be 1 or more, not 0"),
+        (("--trials", "0"), "--trials must be from 1 to 1,000, not 0"),
+        (("--trials", "100000"), "--trials must be from 1 to 1,000, not 100,000"),
         (("--data", "nowhere"), "--data nowhere is not a directory; create it or use another one"),
         (("--device", "tpu"), "'tpu' is not one of 'auto', 'cpu', 'cuda'"),
     ],

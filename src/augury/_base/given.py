@@ -52,10 +52,6 @@ def as_path(path: Any) -> Path:
     return Path(path)
 
 
-MOST_VIEWS = 4096
-"""The most views of an example: more take memory and time, and add nothing."""
-
-
 def as_whole(name: str, value: Any, least: int | None = None, most: int | None = None) -> int:
     """Return an integer, including NumPy's, as an int; raise if it is not one or out of range."""
     number = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None

@@ -11,6 +11,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from augury._base.limits import MOST_EPOCHS
+
 # The data
 
 Data = Annotated[
@@ -97,7 +99,10 @@ Memory = Annotated[
     float | None, typer.Option(help="Memory limit in GiB; default: half of the free memory.")
 ]
 Epochs = Annotated[
-    int | None, typer.Option(min=1, help="Number of epochs you plan to train for; default: 40.")
+    int | None,
+    typer.Option(
+        min=1, max=MOST_EPOCHS, help="Number of epochs you plan to train for; default: 40."
+    ),
 ]
 Effort = Annotated[
     int | None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from augury._base.errors import AuguryError
+from augury._base.limits import MOST_EPOCHS
 from augury._base.text import listed
 from augury.cli import options
 from augury.cli.interrupted import resumable
@@ -80,7 +81,9 @@ def rank(
     epochs: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Number of epochs you plan to train for; default: 40, or 100 for series."
+            min=1,
+            max=MOST_EPOCHS,
+            help="Number of epochs you plan to train for; default: 40, or 100 for series.",
         ),
     ] = None,
     budget: options.Budget = None,

@@ -13,6 +13,8 @@ from augury._base.errors import AuguryError
 from augury.cli import options
 from augury.cli.interrupted import Interrupted
 
+_MOST_TRIALS = 1000
+
 
 def reproduce(
     experiments: Annotated[
@@ -57,8 +59,8 @@ def reproduce(
     if unknown := [name for name in dataset or () if name not in PAPER.datasets]:
         known = ", ".join(PAPER.datasets)
         raise AuguryError(f"there is no data set {unknown[0]!r}; choose from {known}")
-    if trials is not None and trials < 1:
-        raise AuguryError(f"--trials must be 1 or more, not {trials}")
+    if trials is not None and not 1 <= trials <= _MOST_TRIALS:
+        raise AuguryError(f"--trials must be from 1 to {_MOST_TRIALS:,}, not {trials:,}")
     if data is not None and not data.expanduser().is_dir() and not download:
         raise AuguryError(f"--data {data} is not a directory; create it or use another one")
     settings = replace(

@@ -8,6 +8,7 @@ from typing import Any
 
 from augury._base.errors import AuguryError
 from augury._base.given import as_whole
+from augury._base.limits import MOST_EPOCHS
 
 EPOCHS = 40
 """Assumed where the user names no number: what small image sets are commonly trained for."""
@@ -23,7 +24,7 @@ class TrainingPlan:
     Attributes
     ----------
     epochs
-        Passes over the training examples.
+        Passes over the training examples, at most 10,000.
     examples
         The number of training examples; None for all of the data.
     side
@@ -61,11 +62,15 @@ class TrainingPlan:
         return tuple(name for name, values in said.items() if any(v is not None for v in values))
 
     def __post_init__(self) -> None:
-        for name, least in (("epochs", 1), ("examples", 2), ("side", 4)):
+        for name, least, most in (
+            ("epochs", 1, MOST_EPOCHS),
+            ("examples", 2, None),
+            ("side", 4, None),
+        ):
             value = getattr(self, name)
             if value is None and name != "epochs":
                 continue
-            object.__setattr__(self, name, as_whole(name, value, least))
+            object.__setattr__(self, name, as_whole(name, value, least, most))
         if self.tune not in ("all", "block", "head"):
             raise AuguryError(f"tune must be all, block or head, got {self.tune!r}")
 

@@ -18,7 +18,8 @@ from torch import nn
 from augury import __version__
 from augury._base.devices import resolve_device
 from augury._base.errors import AuguryError
-from augury._base.given import MOST_VIEWS, as_whole
+from augury._base.given import as_whole
+from augury._base.limits import MOST_VIEWS
 from augury._base.progress import Tick, ticking, with_progress
 from augury._base.rng import Rng
 from augury.adapters.usage import distinct, usage

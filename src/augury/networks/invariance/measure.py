@@ -19,7 +19,8 @@ from torch import Tensor, nn
 from augury import __version__
 from augury._base.devices import HALF_FLOATS
 from augury._base.errors import AuguryError
-from augury._base.given import MOST_VIEWS, as_batch, as_whole
+from augury._base.given import as_batch, as_whole
+from augury._base.limits import MOST_VIEWS
 from augury._base.progress import Tick, ticking, with_progress
 from augury._base.rng import Rng
 from augury.augmentations import Augmentation, parse

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from augury._base.errors import AuguryError
 from augury._base.given import as_names, as_whole
+from augury._base.limits import MOST_VIEWS
 from augury._base.rng import Rng
 from augury.augmentations import Augmentation, parse
 from augury.networks.averaging.average import Averaging
@@ -30,6 +31,9 @@ from augury.results.averaging_plan import (
     recommend,
     useful,
 )
+
+_MOST_REPEATS = 1000
+"""Steps timed of each choice: the time of a step varies by a tenth however many are averaged."""
 
 
 def plan_averaging(
@@ -96,8 +100,9 @@ def plan_averaging(
     """
     if not isinstance(saving, Real) or not 0 < saving < 1:
         raise AuguryError(f"saving must be a fraction between 0 and 1, got {saving!r}")
-    n_views, max_layers = as_whole("n_views", n_views, 2), as_whole("max_layers", max_layers, 1)
-    repeats, seed = as_whole("repeats", repeats, 1), as_whole("seed", seed)
+    n_views = as_whole("n_views", n_views, 2, MOST_VIEWS)
+    max_layers = as_whole("max_layers", max_layers, 1)
+    repeats, seed = as_whole("repeats", repeats, 1, _MOST_REPEATS), as_whole("seed", seed)
     if not isinstance(groups, Iterable) or isinstance(groups, str | bytes):
         raise AuguryError(f"groups must be a sequence of integers, got {groups!r}")
     groups = [as_whole("groups", number, 1) for number in groups]

@@ -88,6 +88,42 @@ def test_an_interrupt_of_a_users_code_is_one_line(moment, run, tmp_path, monkeyp
     assert [p.name for p in tmp_path.iterdir() if p.is_file()] == ["mine.py"]
 
 
+# Presses Ctrl-C as a terminal does, to the whole group, while a local cluster starts.
+CLUSTER = """
+import os, signal, sys, threading, time
+
+import distributed
+
+delay, start = float(sys.argv[1]), distributed.LocalCluster.__init__
+
+def press():
+    time.sleep(delay)
+    os.killpg(0, signal.SIGINT)
+
+def begin(self, *args, **options):
+    threading.Thread(target=press, daemon=True).start()
+    start(self, *args, **options)
+
+distributed.LocalCluster.__init__ = begin
+from augury.cli.main import main
+sys.argv = ["augury", *sys.argv[2:]]
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.3, 1.0])
+def test_an_interrupt_while_a_cluster_starts_is_one_line(delay, tmp_path):
+    command = [sys.executable, "-c", CLUSTER, str(delay), *RANK, "-a", "flips", *OUT]
+    done = subprocess.run(
+        [*command, "--cluster", "local:2"], cwd=tmp_path, capture_output=True, text=True,
+        timeout=300, start_new_session=True,
+    )  # fmt: skip
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("2 workers;")]
+    stopped(done.returncode, "\n".join(lines))
+    assert not [path for path in tmp_path.iterdir() if path.suffix in (".json", ".html")]
+
+
 def stopped(code, err):
     assert err.strip() == "interrupted: nothing was written", err
     assert code == 130

@@ -14,6 +14,7 @@ import torch
 
 from augury._base.devices import resolve_device
 from augury._base.errors import AuguryError
+from augury.cluster.interrupts import held_interrupts
 from augury.cluster.workers import ClusterWorkers, Workers
 
 if TYPE_CHECKING:
@@ -80,9 +81,10 @@ def _connect(cluster: Any, stack: contextlib.ExitStack) -> Client:
     kind, _, count = cluster.partition(":")
     if kind in ("local", "local-cuda"):
         stack.enter_context(dask.config.set(_LOCAL))
-        started = stack.enter_context(_start(kind, count))
-        # Results come from the workers themselves, and not through the scheduler once more.
-        return stack.enter_context(distributed.Client(started, direct_to_workers=True))
+        with held_interrupts():
+            started = stack.enter_context(_start(kind, count))
+            # Results come from the workers themselves, and not through the scheduler once more.
+            return stack.enter_context(distributed.Client(started, direct_to_workers=True))
     try:
         return stack.enter_context(distributed.Client(cluster, timeout=_SECONDS))
     except (OSError, TimeoutError):

@@ -66,16 +66,63 @@ def test_damaged_fields_are_named() -> None:
         return Ranking.from_json(json.dumps({**good, **changes}))
 
     refused("schema 99|reads schema 1", read, schema=99)
-    refused("ranking.seed: expected an integer, got 'x'", read, seed="x")
-    refused("ranking.seed: expected an integer, got True", read, seed=True)
+    refused('ranking.seed: expected an integer, got "x"', read, seed="x")
+    refused("ranking.seed: expected an integer, got true", read, seed=True)
     refused("ranking has a field 'extra'", read, extra=1)
     refused("ranking.baseline: expected an object, got 3", read, baseline=3)
     refused("ranking.baseline lacks the field 'low'", read, baseline={"score": 1, "high": 2})
     rows = [*good["rows"][:1], {**good["rows"][1], "per_class": {"a": "b"}}]
-    refused("ranking.rows[1].per_class['a']: expected a list, got 'b'", read, rows=rows)
-    refused("ranking.rows: expected a list", read, rows=None)
+    refused("ranking.rows[1].per_class['a']: expected a list, got \"b\"", read, rows=rows)
+    refused("ranking.rows: expected a list, got null", read, rows=None)
     del good["seconds"]
     refused("lacks the field 'seconds'", read)
+
+
+def test_values_that_contradict_each_other_are_named() -> None:
+    good = make_ranking(("invert",), ["cat"]).to_dict()
+
+    def read(**changes: object) -> Ranking:
+        return Ranking.from_json(json.dumps({**good, **changes}))
+
+    def row(**changes: object) -> Ranking:
+        return read(rows=[{**good["rows"][0], **changes}])
+
+    refused("rows[0]: verdict must be one of helps, probably|got 'great'", row, verdict="great")
+    refused("ranking.rows[0]: expected an interval|got 2 to 1", row, low=2, high=1)
+    refused("ranking.rows[0]: expected a probability from 0 to 1, got 1.5", row, probability=1.5)
+    refused("class 'cat': expected an interval|got 2 to 1", row, per_class={"cat": [1, 2, 1]})
+    refused("per_class['cat']: expected a list of 3, got [1, 2]", row, per_class={"cat": [1, 2]})
+    refused("gain: expected a number of at most 1e300, got 1000", row, gain=10**400)
+    refused("ranking: seconds must be finite and 0 or more, got nan", read, seconds="nan")
+    refused("ranking.dataset.examples: expected an integer", read, dataset={"examples": "many"})
+    refused("ranking.dataset.warnings[0][0]: expected", read, dataset={"warnings": [["odd", "so"]]})
+    refused("ranking.plan.epochs: expected an integer", read, plan={"epochs": [3]})
+    trend = {"augmentation": "invert", "along": "epochs"}
+    lists = {"values": [1, 2], "gains": [1, 2], "lows": [0, 1], "highs": [2]}
+    refused("as many values as gains", read, extrapolation=[{**trend, **lists}])
+    lists["highs"] = [2, 0]
+    refused("expected an interval|got 1 to 0", read, extrapolation=[{**trend, **lists}])
+
+
+def test_a_profile_has_a_row_for_each_layer_and_augmentation() -> None:
+    good = PROFILE.to_dict()
+    (row,) = good["rows"]
+
+    def read(*rows: object) -> InvarianceProfile:
+        return InvarianceProfile.from_json(json.dumps({**good, "rows": rows}))
+
+    other = {**row, "layer": "conv2", "augmentation": "invert"}
+    said = "expected one row for each layer under each augmentation"
+    refused(f"{said}, got none", read)
+    refused(f"{said}, got 2 rows for 4 pairs", read, row, other)
+    refused(f"{said}, got 2 rows for 1 pair", read, row, row)
+    refused("profile.rows[0]: distance must be 0 or more, got -1", read, {**row, "distance": -1})
+    refused("expected both ends of an interval", read, {**row, "low": 0.1})
+
+
+def test_a_ranking_of_nothing_is_a_table_without_rows() -> None:
+    frame = make_ranking(()).to_frame()
+    assert (len(frame), "gain" in frame) == (0, True)
 
 
 def test_the_gallery_stays_out_of_the_json() -> None:

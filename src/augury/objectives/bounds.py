@@ -14,6 +14,7 @@ from augury._base.errors import AuguryError
 from augury.features.orbit import Orbit
 from augury.objectives.losses import Loss
 from augury.results.base import Result
+from augury.results.facts import below_zero
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,6 +47,13 @@ class Certificate(Result):
     alpha: float
     beta: float
     ridge: float = 0.0
+
+    def _problem(self) -> str:
+        values = asdict(self).items()
+        odd = next((name for name, value in values if not math.isfinite(value)), None)
+        if odd is not None:
+            return f"{odd} must be finite, got {getattr(self, odd)}"
+        return below_zero(self, "a", "b", "c", "beta", "ridge")
 
     def gap(self, w: Tensor) -> tuple[float, float]:
         """Return the interval of g(w) − ĝ(w): (αa/2)‖w‖² to (βb/2)‖w‖²; w may have columns."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -39,10 +40,10 @@ def draw_intervals(
     for verdict in VERDICTS:
         chosen = [(k, row) for k, row in enumerate(rows) if row[4] == verdict]
         if chosen:
-            gains = [gain for _, (_, gain, _, _, _) in chosen]
+            gains = [_known(gain) for _, (_, gain, _, _, _) in chosen]
             # An interval need not be centred on the gain, nor quite contain it.
-            below = [max(gain - low, 0.0) for _, (_, gain, low, _, _) in chosen]
-            above = [max(high - gain, 0.0) for _, (_, gain, _, high, _) in chosen]
+            below = [max(_known(gain - low), 0.0) for _, (_, gain, low, _, _) in chosen]
+            above = [max(_known(high - gain), 0.0) for _, (_, gain, _, high, _) in chosen]
             axes.errorbar(
                 gains,
                 [k for k, _ in chosen],
@@ -65,3 +66,8 @@ def draw_intervals(
     if rows:
         figure.legend(loc="outside lower center", ncols=3, frameon=False)
     return figure
+
+
+def _known(value: float) -> float:
+    """Return a number that can be drawn; what is infinite is not."""
+    return value if math.isfinite(value) else math.nan

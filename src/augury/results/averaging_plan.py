@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from augury.results.base import Result
+from augury.results.facts import below_zero
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,6 +41,14 @@ class AveragingChoice:
     """Distance of the mean gradient from that of full augmentation, divided by the distance of
     the gradient without augmentation: 0 is full augmentation, 1 no better than none. For random
     views the mean is over as many steps as full augmentation has views."""
+
+    def _problem(self) -> str:
+        if self.order not in (0, 1, 2) or (self.order == 0) != (self.layer is None):
+            return (
+                "expected order 0 for no averaging, or a layer and order 1 or 2, got order "
+                f"{self.order} at layer {self.layer}"
+            )
+        return below_zero(self, "groups", "n_views", "step", "share", "error")
 
     @property
     def harmful(self) -> bool:
@@ -130,6 +139,17 @@ class AveragingPlan(Result):
     examples: int
     device: str
 
+    def _problem(self) -> str:
+        known = {cost.layer for cost in self.layers}
+        unknown = [c for c in self.choices if c.layer is not None and c.layer not in known]
+        if unknown:
+            return f"a choice averages at {unknown[0].layer!r}, which is not among the layers"
+        if not any(_is_usual(c) for c in self.choices):
+            return "no choice is one random view per step, the usual practice"
+        if self.best.name not in {c.name for c in self.choices}:
+            return f"the best choice, {self.best.name}, is not among the choices"
+        return "" if 0 < self.saving < 1 else f"expected a saving from 0 to 1, got {self.saving:g}"
+
     @property
     def enough(self) -> bool:
         """Whether the recommended choice saves as much as was wanted."""
@@ -143,7 +163,7 @@ class AveragingPlan(Result):
     @property
     def usual(self) -> AveragingChoice:
         """One random view per step, the usual practice."""
-        return next(c for c in self.choices if c.random and c.layer is None and c.n_views == 1)
+        return next(c for c in self.choices if _is_usual(c))
 
     @property
     def front(self) -> tuple[AveragingChoice, ...]:
@@ -202,6 +222,10 @@ class AveragingPlan(Result):
         from augury.report.averaging_plan import plan_text
 
         return plan_text(self)
+
+
+def _is_usual(choice: AveragingChoice) -> bool:
+    return choice.random and choice.layer is None and choice.n_views == 1
 
 
 def useful(choice: AveragingChoice) -> bool:

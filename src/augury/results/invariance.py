@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from augury._base.errors import AuguryError
+from augury.report.words import count
 from augury.results.base import Result
+from augury.results.facts import DataFacts, bad_interval, bad_time, below_zero
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +38,10 @@ class LayerInvariance:
     relative_ratio: float | None = None
     """The same for Δ / D, which does not change with the scale of a network's features."""
 
+    def _problem(self) -> str:
+        measured = ("size", "distance", "between", "relative", "ratio", "relative_ratio")
+        return below_zero(self, *measured) or bad_interval(self.low, self.high)
+
 
 @dataclass(frozen=True)
 class InvarianceProfile(Result):
@@ -45,7 +51,7 @@ class InvarianceProfile(Result):
 
     rows: tuple[LayerInvariance, ...]
     network: str
-    dataset: dict[str, Any]
+    dataset: dict[str, Any] = field(metadata={"facts": DataFacts})
     """name, kind, examples, shape (a list) and notes."""
     n_views: int
     seed: int
@@ -63,6 +69,14 @@ class InvarianceProfile(Result):
     def augmentations(self) -> tuple[str, ...]:
         """The augmentations, in the order given."""
         return tuple(dict.fromkeys(row.augmentation for row in self.rows))
+
+    def _problem(self) -> str:
+        pairs = [(row.layer, row.augmentation) for row in self.rows]
+        expected = len(self.layers) * len(self.augmentations)
+        if not pairs or len(pairs) != expected or len(set(pairs)) != expected:
+            got = f"{count(len(pairs), 'row')} for {count(expected, 'pair')}" if pairs else "none"
+            return f"expected one row for each layer under each augmentation, got {got}"
+        return bad_time(self.seconds)
 
     def __getitem__(self, key: tuple[str, str]) -> LayerInvariance:
         for row in self.rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import types
 import typing
@@ -12,10 +13,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from augury._base.errors import AuguryError
+from augury._base.text import flat
 
 T = TypeVar("T")
 
 _ODD = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}  # JSON has no such numbers
+_LARGEST = 10**300
+"""Numbers beyond this overflow where they are added or drawn."""
 _WORDS = {
     float: "a number",
     int: "an integer",
@@ -44,7 +48,12 @@ def to_plain(value: Any) -> Any:
 
 
 def from_plain(wanted: type[T], value: Any, where: str) -> T:
-    """Make a `wanted` from plain values; raise in one line that says where they do not fit."""
+    """Make a `wanted` from plain values; raise in one line that says where they do not fit.
+
+    A dataclass may have a method `_problem` that returns what is wrong with its values as a whole,
+    empty if nothing is. A field of any values with ``metadata={"facts": ...}`` is checked by that
+    `TypedDict`, and kept as it is.
+    """
     return _build(wanted, value, where)
 
 
@@ -54,6 +63,8 @@ def _build(wanted: Any, value: Any, where: str) -> Any:
         return value
     if is_dataclass(wanted):
         return _dataclass(wanted, value, where)
+    if typing.is_typeddict(wanted):
+        return _facts(wanted, value, where)
     if origin in (typing.Union, types.UnionType):
         return _first_that_fits(inner, value, where)
     if origin is typing.Literal:
@@ -61,7 +72,7 @@ def _build(wanted: Any, value: Any, where: str) -> Any:
     if origin is tuple and isinstance(value, list):
         if len(inner) != 2 or inner[1] is not Ellipsis:
             if len(inner) != len(value):
-                _refuse(where, f"{len(inner)} values", value)
+                _refuse(where, f"a list of {len(inner)}", value)
             return tuple(
                 _build(t, v, f"{where}[{k}]")
                 for k, (t, v) in enumerate(zip(inner, value, strict=True))
@@ -73,6 +84,10 @@ def _build(wanted: Any, value: Any, where: str) -> Any:
         return {k: _build(inner[1], v, f"{where}[{k!r}]") for k, v in value.items()}
     if wanted is float and isinstance(value, str) and value in _ODD:
         return _ODD[value]
+    if wanted in (float, int) and isinstance(value, float | int) and abs(value) > _LARGEST:
+        return _refuse(where, "a number of at most 1e300", value)
+    if wanted is str and isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()  # half a character would not be printed
     if wanted is float and type(value) is int:
         return float(value)
     if isinstance(origin or wanted, type) and type(value) is (origin or wanted):
@@ -103,9 +118,32 @@ def _dataclass(wanted: Any, value: Any, where: str) -> Any:
     for name, field in known.items():
         if name not in value and field.default is MISSING and field.default_factory is MISSING:
             raise AuguryError(f"{where} lacks the field {name!r}")
-    return wanted(**{k: _build(hints[k], v, f"{where}.{k}") for k, v in value.items()})
+    for name, field in known.items():
+        if "facts" in field.metadata and name in value:
+            hints[name] = _list_of(hints[name], field.metadata["facts"])
+    made = wanted(**{k: _build(hints[k], v, f"{where}.{k}") for k, v in value.items()})
+    problem = made._problem() if hasattr(made, "_problem") else ""
+    if problem:
+        raise AuguryError(f"{where}: {problem}")
+    return made
+
+
+def _facts(wanted: Any, value: Any, where: str) -> Any:
+    """Return an object as it is, if what is known of its keys holds; others may be there too."""
+    if not isinstance(value, dict):
+        _refuse(where, "an object", value)
+    for name in sorted(wanted.__required_keys__ - value.keys()):
+        raise AuguryError(f"{where} lacks the field {name!r}")
+    for name, hint in typing.get_type_hints(wanted).items():
+        if name in value:
+            _build(hint, value[name], f"{where}.{name}")
+    return value
+
+
+def _list_of(hint: Any, facts: Any) -> Any:
+    return tuple[facts, ...] if typing.get_origin(hint) is tuple else facts
 
 
 def _refuse(where: str, expected: str, value: Any) -> typing.NoReturn:
-    got = repr(value)
+    got = flat(json.dumps(value, ensure_ascii=False))  # in the words of the file
     raise AuguryError(f"{where}: expected {expected}, got {got[:60]}{'…' * (len(got) > 60)}")

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from augury.report.words import TRAINED
+from augury.report.words import TRAINED, VERDICTS
 from augury.results.base import Result
+from augury.results.facts import (
+    DataFacts,
+    EffortFacts,
+    PlanFacts,
+    bad_classes,
+    bad_interval,
+    bad_probability,
+    bad_time,
+    bad_word,
+)
 from augury.results.strength import StrengthCurve, strength_curves
 
 if TYPE_CHECKING:
@@ -40,6 +50,14 @@ class Row:
     code: str = ""
     """Python that applies the candidate, to paste into a training script."""
 
+    def _problem(self) -> str:
+        return (
+            bad_word("verdict", self.verdict, VERDICTS)
+            or bad_interval(self.low, self.high)
+            or bad_probability(self.probability)
+            or bad_classes(self.per_class)
+        )
+
 
 @dataclass(frozen=True)
 class Baseline:
@@ -50,6 +68,9 @@ class Baseline:
     high: float
     faultless: bool = False
     """Whether every held-out example was classified correctly in every fold of the trial."""
+
+    def _problem(self) -> str:
+        return bad_interval(self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -63,6 +84,13 @@ class Trend:
     gains: tuple[float, ...]
     lows: tuple[float, ...]
     highs: tuple[float, ...]
+
+    def _problem(self) -> str:
+        sizes = [len(part) for part in (self.values, self.gains, self.lows, self.highs)]
+        if len(set(sizes)) > 1 or not sizes[0]:
+            return f"expected as many values as gains, lows and highs, got {sizes}"
+        ends = (bad_interval(*pair) for pair in zip(self.lows, self.highs, strict=True))
+        return bad_word("along", self.along, ("epochs", "examples")) or next(filter(None, ends), "")
 
 
 @dataclass(frozen=True)
@@ -87,7 +115,7 @@ class Ranking(Result):
 
     rows: tuple[Row, ...]
     baseline: Baseline
-    dataset: dict[str, Any]
+    dataset: dict[str, Any] = field(metadata={"facts": DataFacts})
     """name, kind, examples, shape (a list), classes and counts (lists, or None) and notes."""
     score: str
     features: str
@@ -97,9 +125,9 @@ class Ranking(Result):
     command: str = ""
     trust: str = ""
     """How far the score can be relied on for this kind of data, in a sentence."""
-    plan: dict[str, Any] = field(default_factory=dict)
+    plan: dict[str, Any] = field(default_factory=dict, metadata={"facts": PlanFacts})
     """The training that the forecast is for: epochs, examples, side, network, and `assumed`."""
-    effort: dict[str, Any] = field(default_factory=dict)
+    effort: dict[str, Any] = field(default_factory=dict, metadata={"facts": EffortFacts})
     """What was done to find out, such as steps, examples and repeats of the trial."""
     warnings: tuple[str, ...] = ()
     """What a reader must know before the numbers; with any, no verdict is given."""
@@ -108,6 +136,9 @@ class Ranking(Result):
     gallery: Gallery | None = field(
         default=None, repr=False, compare=False, metadata={"json": False}
     )
+
+    def _problem(self) -> str:
+        return bad_time(self.seconds)
 
     @property
     def in_points(self) -> bool:
@@ -143,7 +174,8 @@ class Ranking(Result):
         import pandas as pd
 
         rows = [asdict(row) for row in self.rows]
-        return pd.DataFrame(rows).drop(columns=["per_class", "code"]).set_index("augmentation")
+        names = [f.name for f in fields(Row) if f.name not in ("per_class", "code")]
+        return pd.DataFrame(rows, columns=names).set_index("augmentation")  # there may be no row
 
     def plot(self) -> Figure:
         """Draw the gains with their intervals, best on top."""

@@ -8,17 +8,31 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from torch import Tensor
 
+from augury._base.errors import AuguryError
 from augury._base.rng import Rng
 from augury.adapters import export
 from augury.augmentations import Augmentation, parse
 from augury.augmentations.base import Nodes, Params
 from augury.augmentations.words import WordedStep, in_words
 from augury.results.base import Result
+from augury.results.facts import (
+    DataFacts,
+    PlanFacts,
+    RoundFacts,
+    bad_classes,
+    bad_interval,
+    bad_probability,
+    bad_time,
+    bad_word,
+    below_zero,
+)
 from augury.results.ranking import Gallery
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+ROLES = ("chosen", "rival", "tried", "part", "milder", "stronger", "shorter")
 
 
 @dataclass(frozen=True)
@@ -41,6 +55,14 @@ class PolicyRow:
     allowed: bool = True
     """Whether it could be chosen: it has what was required, and nothing that was forbidden."""
 
+    def _problem(self) -> str:
+        return (
+            bad_word("role", self.role, ROLES)
+            or bad_interval(self.low, self.high)
+            or bad_probability(self.probability)
+            or below_zero(self, "rounds")
+        )
+
 
 @dataclass(frozen=True, repr=False)
 class Policy(Augmentation, Result):
@@ -58,9 +80,9 @@ class Policy(Augmentation, Result):
     """Accuracy in per cent that is expected without augmentation."""
     reason: str
     """Why this one, in a sentence."""
-    dataset: dict[str, Any]
-    plan: dict[str, Any]
-    path: tuple[dict[str, Any], ...]
+    dataset: dict[str, Any] = field(metadata={"facts": DataFacts})
+    plan: dict[str, Any] = field(metadata={"facts": PlanFacts})
+    path: tuple[dict[str, Any], ...] = field(metadata={"facts": RoundFacts})
     """The rounds: what was tried, with how much work, and what led."""
     per_class: dict[str, tuple[float, float, float]]
     """The gain of each class under the choice, with its interval."""
@@ -72,6 +94,12 @@ class Policy(Augmentation, Result):
     gallery: Gallery | None = field(default=None, compare=False, metadata={"json": False})
     given: Augmentation | None = field(default=None, compare=False, metadata={"json": False})
     """The augmentation itself, where it is a pipeline of the user's that no spec can hold."""
+
+    def _problem(self) -> str:
+        chosen = sum(row.role == "chosen" for row in self.rows)
+        if chosen != 1:
+            return f"expected one row with the role chosen, got {chosen}"
+        return bad_classes(self.per_class) or bad_time(self.seconds)
 
     def __repr__(self) -> str:
         return self.spec
@@ -122,17 +150,24 @@ class Policy(Augmentation, Result):
 
     @property
     def words(self) -> tuple[WordedStep, ...]:
-        """What it does to an example, step by step."""
-        return in_words(self.augmentation)
+        """What it does to an example, step by step; nothing if its spec cannot be read."""
+        try:
+            return in_words(self.augmentation)
+        except AuguryError:  # a file does not hold the user's own pipeline
+            return ()
 
     @property
     def code(self) -> dict[str, str]:
-        """Code that builds it, by the name of its library."""
+        """Code that builds it, by the name of its library; nothing if its spec cannot be read."""
         shape = self.dataset.get("shape") or ()
         known = shape if len(shape) == 3 else None
+        try:
+            other = export(self.augmentation, "torchvision", known)
+        except AuguryError:
+            return {}
         return {
             "In Python, with augury": f"augment = augury.parse({self.spec!r})",
-            "The same with torchvision": export(self.augmentation, "torchvision", known),
+            "The same with torchvision": other,
         }
 
     def to_frame(self) -> pd.DataFrame:

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from augury._base.text import listed
+from augury._base.text import count, listed
 from augury.report.page import render_page
-from augury.report.words import count, duration
+from augury.report.words import duration
 from augury_paper.plots import draw
 from augury_paper.section import Difference, Section, Verdict
 

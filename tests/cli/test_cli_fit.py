@@ -172,7 +172,7 @@ def test_new_rows_need_no_labels(run, tmp_path, labels):
     code, out, err = run("predict", "m", "new.csv")
     assert code == 0
     if labels == "one":
-        assert "on 1 examples" in out
+        assert "on 1 example of" in out
     else:
         assert out.startswith("predicted,")
         assert len(out.splitlines()) == 3

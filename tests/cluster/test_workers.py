@@ -179,7 +179,7 @@ def test_a_worker_without_augury_is_refused_before_any_work(client, monkeypatch)
 @pytest.mark.parametrize(
     ("cluster", "line"),
     [
-        (3, "got int"),
+        (3, "got a number"),
         ("local:none", "number of workers after local:, got 'none'"),
         ("local-cuda", "torch finds no CUDA device"),
     ],

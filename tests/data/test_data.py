@@ -238,7 +238,7 @@ def test_refused_labels() -> None:
     refused(
         "2 labels are missing|example 1", as_dataset, draw(6, 2), [0.5, np.nan, 1, 2, np.inf, 3]
     )
-    refused("1 labels are missing|example 2", as_dataset, draw(4, 2), ["a", "b", None, "a"])
+    refused("1 label is missing|example 2", as_dataset, draw(4, 2), ["a", "b", None, "a"])
     refused("missing|example 1", as_dataset, draw(4, 2), pd.Series([1, pd.NA, 1, 2], dtype="Int64"))
     refused("shape (6, 3)|argmax", as_dataset, draw(6, 2), np.eye(3)[[0, 1, 2, 0, 1, 2]])
     refused("numbers or words|complex", as_dataset, draw(6, 2), np.ones(6) * 1j)
@@ -418,5 +418,5 @@ def test_too_few_to_hold_every_class() -> None:
     refused(
         "3 examples|two of each of 2 classes|at least 4", as_dataset, draw(6, 2), Y6, max_examples=3
     )
-    refused("1 examples|two|at least 2", as_dataset, draw(6, 2), draw(6), max_examples=1)
+    refused("1 example is too few|two|at least 2", as_dataset, draw(6, 2), draw(6), max_examples=1)
     assert shares(np.array([2, 2, 500]), 6).tolist() == [2, 2, 2]

@@ -310,7 +310,7 @@ def test_archives_of_images(name: str, tmp_path: Path) -> None:
     data = load(WRITERS[name](tmp_path / name, MEMBERS | {"photos/README.md": b"text"}))
     np.testing.assert_array_equal(data.x[:, 0].numpy(), np.concatenate([X[k::3] for k in range(3)]))
     assert data.classes == ("a", "b", "c")
-    assert data.notes == ("1 files of the archive are of other kinds and were not read",)
+    assert data.notes == ("1 file of other kinds in the archive was not read",)
     assert len(load(tmp_path / name, max_examples=6)) == 6
     parts = {n.replace("photos", f"d/{p}"): c for n, c in MEMBERS.items() for p in ("train", "val")}
     split = load(WRITERS[name](tmp_path / name, parts))

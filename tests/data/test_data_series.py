@@ -67,7 +67,7 @@ def test_text_of_the_archive_pads_with_nan_at_the_end(tmp_path: Path) -> None:
     data = load(path)
     assert (data.shape, data.classes) == ((1, 3), ("1", "2"))
     assert "series of 1 to 3 values were padded to 3 with their last value" in data.notes
-    assert any("1 missing values in 1 series" in note for note in data.notes)
+    assert any("1 missing value in 1 series" in note for note in data.notes)
 
 
 def test_a_table_with_names_is_a_table_still(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_collections_as_aeon_and_sktime_hold_them() -> None:
     equal[1, 0, 3] = np.nan
     found = as_dataset(equal, y)
     assert (found.kind, found.shape) == ("series", (2, 9))
-    assert any("1 missing values in 1 series" in note for note in found.notes)
+    assert any("1 missing value in 1 series" in note for note in found.notes)
 
 
 def test_series_that_cannot_be_read(tmp_path: Path) -> None:

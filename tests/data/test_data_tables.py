@@ -73,9 +73,9 @@ def test_bad_tables(tmp_path: Path) -> None:
     save_table(pd.DataFrame({"id": [f"r{i}" for i in range(40)], "y": [0, 1] * 20}), path)
     refused("no column of numbers|'y'|id", load, path, label="y")
     save_table(pd.DataFrame({"a": [1.0, 2, 3, 4], "y": ["a", None, "b", "a"]}), path)
-    refused("1 labels are missing|example 1", load, path, label="y")
+    refused("1 label is missing|example 1", load, path, label="y")
     save_table(pd.DataFrame({"a": [1.0, np.inf, 3, 4], "y": [0, 1, 0, 1]}), path)
-    refused("1 values|NaN or infinite|example 1", load, path, label="y")
+    refused("1 value in 1 example is NaN or infinite|example 1", load, path, label="y")
     path.write_text("")
     refused("t.csv cannot be read as a table", load, path, label="y")
     path.write_text('a,b\n1,2\n1,2,3\n"')
@@ -110,7 +110,7 @@ def test_a_stray_word_among_numbers(rows: int, tmp_path: Path) -> None:
     frame = pd.DataFrame({"b": 1.0, "a": cells, "y": [0, 1] * (rows // 2)})
     path = save_table(frame, tmp_path / "t.csv")
     refused(
-        "column 'a'|numeric except for 1 cells|'abc' in row 5|leave them empty",
+        "column 'a'|numeric except for 1 cell,|'abc' in row 5|leave them empty",
         load,
         path,
         label="y",

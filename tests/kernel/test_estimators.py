@@ -274,7 +274,7 @@ def test_bad_input_is_refused_in_one_line(digits):
     refused("tangent|quadratic", fit, loss="logistic", objective="tangent")
     refused("prediction", fit, prediction="both")
     refused("precision|bfloat16", fit, precision="float8")
-    refused("expected an augmentation|NoneType", fit, augmentation=None)
+    refused("expected an augmentation|got None", fit, augmentation=None)
     refused("ridge", fit, ridge=-1.0)
     refused("no family is called", fit, augmentation="rotate(15)")
     refused("expecting 64 features", fit().predict, torch.zeros(2, 10))

@@ -322,7 +322,10 @@ def test_networks_that_cannot_be_had_are_refused(tmp_path):
     refused("there is no file|nowhere.pt", load_network, "nowhere.pt", (1, 2, 2))
     refused("cannot load json:nothing", load_network, "json:nothing", (1, 2, 2))
     refused(
-        "must be or return a torch.nn.Module, not a dict", load_network, "builtins:dict", (1, 2, 2)
+        "must be or return a torch.nn.Module, not a dictionary",
+        load_network,
+        "builtins:dict",
+        (1, 2, 2),
     )
     bad = tmp_path / "bad.pt"
     bad.write_bytes(b"no network")

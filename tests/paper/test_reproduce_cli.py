@@ -90,7 +90,7 @@ def test_a_failed_cell_ends_in_a_failure(run: Run, asked: dict[str, Any]) -> Non
     code, out, err = run()
     assert code == 2
     assert "wrote page.html" in out
-    assert "error: 1 cells failed, see above; run the same command to try them again" in err
+    assert "error: 1 cell failed, see above; run the same command to try again" in err
 
 
 def test_an_interrupt_says_how_to_go_on(run: Run, asked: dict[str, Any]) -> None:

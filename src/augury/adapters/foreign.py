@@ -14,6 +14,7 @@ from torch import Tensor
 
 from augury._base.errors import AuguryError
 from augury._base.pixels import to_bytes
+from augury._base.text import kind_of
 from augury.adapters.recognise import every_step, library_of, name_of
 from augury.augmentations import Augmentation, Sampled, parse
 
@@ -93,22 +94,18 @@ def from_foreign(
     if not callable(transform):
         raise AuguryError(
             "expected an augmentation, a spec such as 'rotation(15)', a function or a transform "
-            f"of torchvision, kornia, Albumentations, audiomentations or timm, got {_a(transform)}"
+            "of torchvision, kornia, Albumentations, audiomentations or timm, got "
+            f"{kind_of(transform)}"
         )
     if library is not None:
         raise AuguryError(
-            f"{_a(transform)} comes from {library!r}, a library that augury does not know; wrap it "
-            "in a function that takes and returns an image tensor (channels, height, width)"
+            f"{kind_of(transform)} comes from {library!r}, a library that augury does not know; "
+            "wrap it in a function that takes and returns an image tensor (channels, height, width)"
         )
     plain = Sampled(transform)
     if not name and path in ("", plain.path):
         return plain
     return Foreign(transform, name=name, origin=path)
-
-
-def _a(transform: Any) -> str:
-    kind = type(transform).__name__
-    return f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}"
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from augury._base.errors import AuguryError
 from augury._base.rng import Rng
+from augury._base.text import shown
 from augury.augmentations.base import Augmentation, Nodes, Params, number
 from augury.augmentations.routing import route, take_params
 from augury.augmentations.symmetries import identity
@@ -176,7 +177,7 @@ class Mixture(_Composite):
             elif isinstance(part, Augmentation):
                 flat.append((1.0, part))
             else:
-                raise AuguryError(f"expected an augmentation in a mixture, got {part!r}")
+                raise AuguryError(f"expected an augmentation in a mixture, got {shown(part)}")
         return cls(tuple(p for _, p in flat), tuple(w for w, _ in flat))
 
     @property

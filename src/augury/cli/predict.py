@@ -12,6 +12,7 @@ import typer
 
 from augury._base.errors import AuguryError
 from augury._base.files import write
+from augury._base.text import count
 from augury.cli import options
 from augury.cli.fit import say_score
 from augury.cli.output import check_outputs
@@ -98,9 +99,9 @@ def _show_score(model: Any, found: NewExamples, labels: np.ndarray, predicted: A
         known: Any = as_written(model.classes_)
         unknown = np.setdiff1d(labels, known)
         if len(unknown):
-            print(f"  {len(unknown)} classes in the data are unknown to the model")
+            print(f"  the model does not know {count(len(unknown), 'class')} of the data")
         value = float(np.mean(as_written(predicted) == labels))
-    print(f"{say_score(value, real)} on {len(found.x):,} examples of {found.name}")
+    print(f"{say_score(value, real)} on {count(len(found.x), 'example')} of {found.name}")
 
 
 def _table(model: Any, found: NewExamples, predicted: Any) -> str:

@@ -10,7 +10,7 @@ import typer
 
 from augury._base.errors import AuguryError
 from augury._base.limits import MOST_EPOCHS
-from augury._base.text import listed
+from augury._base.text import count, listed
 from augury.cli import options
 from augury.cli.interrupted import resumable
 from augury.cli.output import (
@@ -318,8 +318,6 @@ def _signed(value: float, digits: int) -> str:
 
 def describe_plan(plan: dict[str, Any]) -> str:
     """Return the planned training in a line, with what was assumed."""
-    from augury.report.words import count
-
     epochs = f"{count(plan['epochs'], 'epoch')} on " if plan["epochs"] else ""
     line = f"for {epochs}{plan['examples']:,} examples"
     if plan["side"]:

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from augury._base.errors import AuguryError
+from augury._base.text import count
 from augury.cli import options
 from augury.cli.interrupted import Interrupted
 
@@ -88,5 +89,6 @@ def reproduce(
     print(f"wrote {outcome.page}")
     if outcome.failed:
         raise AuguryError(
-            f"{len(outcome.failed)} cells failed, see above; run the same command to try them again"
+            f"{count(len(outcome.failed), 'cell')} failed, see above; run the same command to try "
+            "again"
         )

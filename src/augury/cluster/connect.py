@@ -14,6 +14,7 @@ import torch
 
 from augury._base.devices import resolve_device
 from augury._base.errors import AuguryError
+from augury._base.text import kind_of
 from augury.cluster.interrupts import held_interrupts
 from augury.cluster.workers import ClusterWorkers, Workers
 
@@ -76,7 +77,7 @@ def _connect(cluster: Any, stack: contextlib.ExitStack) -> Client:
     if not isinstance(cluster, str):
         raise AuguryError(
             "cluster must be 'local', 'local-cuda', the address of a Dask scheduler or a "
-            f"distributed.Client, got {type(cluster).__name__}"
+            f"distributed.Client, got {kind_of(cluster)}"
         )
     kind, _, count = cluster.partition(":")
     if kind in ("local", "local-cuda"):

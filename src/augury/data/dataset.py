@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from augury._base.errors import AuguryError
+from augury._base.given import as_whole
 from augury._base.text import flat
 from augury.data.preparation import Preparation
 from augury.data.sampling import choose, sample_note
@@ -123,6 +124,7 @@ class Dataset:
         target is centred again.
         """
         classes = None if self.classes is None else len(self.classes)
+        most, seed = as_whole("most", most), as_whole("seed", seed)
         kept = choose(self.y.numpy(), classes, most, seed)
         if kept is None:
             return self
@@ -144,7 +146,9 @@ class Dataset:
         if len(first) == 1:
             raise AuguryError(f"expected different examples, but all {len(self):,} are the same")
         kept = torch.tensor(sorted(first.values()))
-        note = f"{len(self) - len(kept):,} of {len(self):,} examples are copies and were left out"
+        copies = len(self) - len(kept)
+        what = "is a copy and was" if copies == 1 else "are copies and were"
+        note = f"{copies:,} of {len(self):,} examples {what} left out"
         found = self._take(kept, note, round(self.total * len(kept) / len(self)))
         if self.classes is None:
             return found

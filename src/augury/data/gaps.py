@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from augury._base.errors import AuguryError
+from augury._base.text import count
 from augury.data.limits import check_bytes
 
 
@@ -63,8 +64,8 @@ def fill_gaps(x: np.ndarray) -> tuple[np.ndarray, list[str]]:
     if x.dtype.kind != "f":
         return x, []
     missing = np.isnan(x)
-    count = int(missing.sum())
-    if count == 0:
+    gaps = int(missing.sum())
+    if gaps == 0:
         return x, []
     empty = missing.all(axis=(0, 2))
     if empty.any():
@@ -75,7 +76,7 @@ def fill_gaps(x: np.ndarray) -> tuple[np.ndarray, list[str]]:
     nothing = missing.all(axis=(1, 2))
     if nothing.any():
         raise AuguryError(
-            f"{int(nothing.sum()):,} series have no value at all, the first of them example "
+            f"no value at all in {int(nothing.sum()):,} of the series, the first of them example "
             f"{int(np.argmax(nothing))}; leave them out"
         )
     x = x.copy()
@@ -88,9 +89,9 @@ def fill_gaps(x: np.ndarray) -> tuple[np.ndarray, list[str]]:
             x[i, c] = means[c]
         else:
             x[i, c, gap] = np.interp(time[gap], time[~gap], x[i, c, ~gap])
-    share = 100 * count / x.size
+    share = 100 * gaps / x.size
     rows = int(missing.any(axis=(1, 2)).sum())
     return x, [
-        f"{count:,} missing values in {rows:,} series ({share:.1f} % of all) were filled by a "
-        "straight line between their neighbours"
+        f"{count(gaps, 'missing value')} in {rows:,} series ({share:.1f} % of all), filled by a "
+        "straight line between neighbours"
     ]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from augury._base.errors import AuguryError
-from augury._base.text import cause, flat, listed
+from augury._base.text import cause, count, flat, listed
 from augury.data.labels import Labels, as_written
 
 
@@ -52,7 +52,9 @@ def name_groups(groups: Any, n: int) -> np.ndarray:
             "some groups are missing; assign one to every example, or drop the example"
         )
     if len(names) != n:
-        raise AuguryError(f"{len(names):,} groups for {n:,} examples; give one for each example")
+        raise AuguryError(
+            f"{count(len(names), 'group')} for {count(n, 'example')}; give one for each example"
+        )
     return names
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from augury._base.errors import AuguryError
-from augury._base.text import flat, listed
+from augury._base.text import are, count, flat, listed
 from augury.data.layout import to_array
 from augury.data.tags import are_tags, check_tags
 
@@ -96,7 +96,8 @@ def encode(
     values = given if tagged else _values(given)
     if len(values) != n:
         raise AuguryError(
-            f"{len(values):,} labels for {n:,} examples; expected one label for each example"
+            f"{count(len(values), 'label')} for {count(n, 'example')}; expected one label for each "
+            "example"
         )
     if tagged:
         return Labels(values.astype(np.float64), None, check_tags(values, classes))
@@ -111,8 +112,8 @@ def encode(
         bad = np.flatnonzero(~np.isfinite(values))
         if len(bad):
             raise AuguryError(
-                f"{len(bad):,} labels are missing or infinite, the first of them at example "
-                f"{bad[0]}; drop those examples"
+                f"{count(len(bad), 'label')} {are(len(bad))} missing or infinite, the first of "
+                f"them at example {bad[0]}; drop those examples"
             )
         if task == "regression" or (
             task is None and classes is None and not _are_whole_classes(values)
@@ -191,8 +192,8 @@ def _values(y: Any) -> np.ndarray:
         missing = [i for i, value in enumerate(values) if _is_missing(value)]
         if missing:
             raise AuguryError(
-                f"{len(missing):,} labels are missing or infinite, the first of them at example "
-                f"{missing[0]}; drop those examples"
+                f"{count(len(missing), 'label')} {are(len(missing))} missing or infinite, the "
+                f"first of them at example {missing[0]}; drop those examples"
             )
         plain = [value.item() if isinstance(value, np.generic) else value for value in values]
         plain = [float(value) if isinstance(value, Decimal) else value for value in plain]

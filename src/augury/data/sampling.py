@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from augury._base.errors import AuguryError
+from augury._base.text import are, count
 from augury.data.labels import Labels, encode
 from augury.data.source import Request
 
@@ -63,7 +64,8 @@ def choose(y: np.ndarray, classes: int | None, most: int | None, seed: int) -> n
     least = 2 * (classes or 1)
     if most < least:
         needed = "two" if classes is None else f"two of each of {classes} classes"
-        raise AuguryError(f"{most} examples are too few for {needed}; allow at least {least}")
+        few = f"{count(most, 'example')} {are(most)} too few"
+        raise AuguryError(f"{few} for {needed}; allow at least {least}")
     rng = np.random.default_rng(seed & 0x7FFF_FFFF_FFFF_FFFF)  # any integer, negative ones too
     if classes is None:
         return np.sort(rng.choice(len(y), most, replace=False))

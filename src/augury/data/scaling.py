@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from augury._base.errors import AuguryError
+from augury._base.text import are, count
 
 _BLOCK = 1 << 22  # values looked at in one go, so that temporaries stay small
 _LARGEST = 1e307  # differences of larger numbers may overflow
@@ -36,8 +37,9 @@ def span(x: np.ndarray, index: np.ndarray | None = None) -> tuple[float, float]:
     first = int(np.argmax(bad > 0))
     if index is not None:
         first = int(index[first])
+    total, rows = int(bad.sum()), int(np.count_nonzero(bad))
     raise AuguryError(
-        f"{bad.sum():,} values in {np.count_nonzero(bad):,} examples are NaN or infinite, the "
+        f"{count(total, 'value')} in {count(rows, 'example')} {are(total)} NaN or infinite, the "
         f"first of them in example {first}; drop or repair those examples"
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from augury._base.errors import AuguryError
-from augury._base.text import flat
+from augury._base.text import count, flat
 
 
 def are_tags(values: np.ndarray, task: str | None) -> bool:
@@ -25,10 +25,13 @@ def are_tags(values: np.ndarray, task: str | None) -> bool:
 
 def check_tags(values: np.ndarray, names: Sequence[object] | None) -> tuple[str, ...]:
     """Return the labels' names; raise if one of them tells nothing."""
-    count = values.shape[1]
-    tags = tuple(str(k) for k in range(count)) if names is None else tuple(map(str, names))
-    if len(tags) != count:
-        raise AuguryError(f"{len(tags)} names for {count} labels; give one for each column of y")
+    columns = values.shape[1]
+    tags = tuple(str(k) for k in range(columns)) if names is None else tuple(map(str, names))
+    if len(tags) != columns:
+        raise AuguryError(
+            f"{count(len(tags), 'name')} for {count(columns, 'label')}; give one for each column "
+            "of y"
+        )
     for tag, column in zip(tags, values.T, strict=True):
         if min(int(column.sum()), len(column) - int(column.sum())) < 2:
             what = "all" if column.mean() > 0.5 else "none"

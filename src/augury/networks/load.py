@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from augury._base.errors import AuguryError
-from augury._base.text import cause, did_you_mean
+from augury._base.text import cause, did_you_mean, kind_of
 from augury.augmentations.sampled import blame, load_object
 
 
@@ -80,9 +80,7 @@ def _called(spec: str) -> nn.Module:
         except (Exception, SystemExit) as error:  # whatever a user's function may raise
             raise AuguryError(f"{spec} failed: {blame(error)}") from error
     if not isinstance(network, nn.Module):
-        raise AuguryError(
-            f"{spec} must be or return a torch.nn.Module, not a {type(network).__name__}"
-        )
+        raise AuguryError(f"{spec} must be or return a torch.nn.Module, not {kind_of(network)}")
     return network
 
 

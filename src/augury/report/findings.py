@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from augury._base.text import listed
+from augury._base.text import count, listed
 from augury.report.verdict import amount, at_ceiling, first_to_try, may_help, negligible
-from augury.report.words import Unit, count
+from augury.report.words import Unit
 
 if TYPE_CHECKING:
     from augury.results.ranking import Ranking, Row

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from augury._base.text import listed
+from augury._base.text import count, listed
 from augury.report.heat import LEVELS, HeatMap, heat_map
 from augury.report.intervals import Chart, ChartInterval, interval_chart
 from augury.report.markdown import block, code, escape, table
 from augury.report.page import json_name, render_page
-from augury.report.words import INTERVAL, count, duration
+from augury.report.words import INTERVAL, duration
 
 if TYPE_CHECKING:
     from augury.results.invariance import InvarianceProfile, LayerInvariance

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from matplotlib.figure import Figure
 
+from augury._base.text import count
 from augury.report.charts import draw_intervals
 from augury.report.findings import SEVERITIES, Finding
 from augury.report.intervals import Chart, ChartInterval, interval_chart
@@ -14,7 +15,7 @@ from augury.report.markdown import block, code, escape, table
 from augury.report.page import asset, json_name, render, render_page
 from augury.report.pictures import strips
 from augury.report.ranking import no_pictures, plan_words
-from augury.report.words import INTERVAL, TONES, Unit, chance, count, duration
+from augury.report.words import INTERVAL, TONES, Unit, chance, duration
 
 if TYPE_CHECKING:
     from augury.results.ranking import Gallery

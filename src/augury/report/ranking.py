@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augury._base.text import listed
+from augury._base.text import count, listed
 from augury.report import findings, verdict
 from augury.report.curves import strength_curves, trend_curves
 from augury.report.heat import HeatMap, heat_map
 from augury.report.intervals import Chart, ChartInterval, interval_chart
 from augury.report.page import asset, json_name, render, render_page
 from augury.report.pictures import Strip, strips
-from augury.report.words import INTERVAL, METRICS, TONES, Unit, chance, count, duration
+from augury.report.words import INTERVAL, METRICS, TONES, Unit, chance, duration
 
 if TYPE_CHECKING:
     from augury.results.ranking import Gallery, Ranking, Row

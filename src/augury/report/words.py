@@ -94,12 +94,6 @@ def chance(probability: float) -> str:
     return "under 1\u00a0%" if probability < 0.01 else f"{100 * probability:.0f}\u00a0%"
 
 
-def count(number: int, noun: str) -> str:
-    """Write a count: ``1 candidate``, ``5,000 examples``, ``2 classes``, ``3 policies``."""
-    plural = {"s": f"{noun}es", "y": f"{noun[:-1]}ies"}.get(noun[-1], f"{noun}s")
-    return f"{number:,} {noun if number == 1 else plural}"
-
-
 def duration(seconds: float) -> str:
     """Write a time: ``0.4 s``, ``41 s``, ``2 min 5 s``."""
     if seconds < 10:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from augury._base.errors import AuguryError
-from augury.report.words import count
+from augury._base.text import count
 from augury.results.base import Result
 from augury.results.facts import DataFacts, bad_interval, bad_time, below_zero
 

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from augury._base.errors import AuguryError
-from augury._base.text import cause, flat
+from augury._base.text import cause, count, flat
 from augury.data.limits import MOST_BYTES
 from augury.data.readers.folder import read_folder
 from augury.data.readers.images import EXTENSIONS
@@ -47,7 +47,9 @@ def read_archive(path: Path, request: Request) -> Source:
             ) from error
         found = read_folder(_inner(root), request, shown=str(path))
     if others:
-        note = f"{sum(others.values()):,} files of the archive are of other kinds and were not read"
+        left = sum(others.values())
+        was = "was" if left == 1 else "were"
+        note = f"{count(left, 'file')} of other kinds in the archive {was} not read"
         found = replace(found, notes=(*found.notes, note))
     return found
 
@@ -57,8 +59,8 @@ def _unpack(path: Path, root: Path) -> Counter[str]:
     others: Counter[str] = Counter()
     room = MOST_BYTES
     members = _zip(path) if path.suffix.lower() == ".zip" else _tar(path)
-    for count, (name, stream) in enumerate(members):
-        if count >= _MOST_FILES:
+    for number, (name, stream) in enumerate(members):
+        if number >= _MOST_FILES:
             raise AuguryError(f"{flat(path)} holds more than {_MOST_FILES:,} files; unpack it")
         parts = _parts(name, path)
         suffix = os.path.splitext(name)[1].lower()

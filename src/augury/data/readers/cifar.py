@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from augury._base.errors import AuguryError
-from augury._base.text import flat
+from augury._base.text import count, flat
 from augury.data.readers.plain_pickle import read_pickle
 from augury.data.source import Source
 
@@ -53,7 +53,9 @@ def read_batch(path: Path, label: str) -> tuple[np.ndarray, np.ndarray]:
             f"{pixels.dtype} of shape {pixels.shape}"
         )
     if len(labels) != len(pixels):
-        raise AuguryError(f"{flat(path)} has {len(labels)} labels for {len(pixels)} images")
+        raise AuguryError(
+            f"{flat(path)} has {count(len(labels), 'label')} for {count(len(pixels), 'image')}"
+        )
     return pixels.reshape(-1, *_SHAPE), np.asarray(labels)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury._base.errors import AuguryError
-from augury._base.text import flat, listed
+from augury._base.text import count, flat, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -217,7 +217,8 @@ def _check_stray(column: pd.Series, numbers: np.ndarray, what: str, *, most: boo
     if stray.any() and not (most and np.sum(~np.isnan(numbers)) <= stray.sum()):
         first = int(np.argmax(stray))
         raise AuguryError(
-            f"column {flat(column.name)!r} of {flat(what)} is numeric except for {stray.sum():,} "
-            f"cells, the first of them {flat(column.iloc[first])[:40]!r} in row {first + 1} "
+            f"column {flat(column.name)!r} of {flat(what)} is numeric except for "
+            f"{count(int(stray.sum()), 'cell')}, the first of them "
+            f"{flat(column.iloc[first])[:40]!r} in row {first + 1} "
             "(without the header); correct these cells or leave them empty"
         )

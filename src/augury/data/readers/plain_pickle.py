@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from augury._base.errors import AuguryError
-from augury._base.text import cause, flat
+from augury._base.text import cause, flat, kind_of
 
 
 class _Dtype:
@@ -98,7 +98,7 @@ def read_pickle(path: Path) -> dict[str, Any]:
             f"{flat(path)} is damaged, or not a pickle of arrays ({cause(error)}); copy it again"
         ) from None
     if not isinstance(found, dict):
-        raise AuguryError(f"{flat(path)} holds a {type(found).__name__}; expected a dict")
+        raise AuguryError(f"{flat(path)} holds {kind_of(found)}; expected a dictionary")
     if any(isinstance(v, _Array) and not hasattr(v, "values") for v in found.values()):
         raise AuguryError(f"{flat(path)} is damaged: an array in it has no values; copy it again")
     return {

@@ -9,6 +9,7 @@ import numpy as np
 from PIL import Image
 
 from augury._base.errors import AuguryError
+from augury._base.text import kind_of
 from augury.data.layout import to_array
 from augury.data.limits import check_bytes
 from augury.data.readers.pictures import is_grey, to_pixels
@@ -56,7 +57,7 @@ def stack(
             value = to_array(example)
         if value.dtype.kind not in "biuf":
             raise AuguryError(
-                f"example {number(row)} is of type {type(example).__name__}, not numbers; "
+                f"example {number(row)} is {kind_of(example)}, which holds no numbers; "
                 "give arrays, tensors or Pillow images"
             )
         if out is None:

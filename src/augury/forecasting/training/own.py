@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from augury._base.errors import AuguryError
-from augury._base.text import cause
+from augury._base.text import cause, kind_of
 from augury.augmentations.base import Augmentation
 from augury.data.dataset import Dataset
 from augury.forecasting.training.adamw import one_cycle
@@ -67,7 +67,7 @@ class OwnNetwork:
             ) from error
         wanted = data.outputs
         if not isinstance(out, Tensor) or out.shape != (len(x), wanted):
-            came = tuple(out.shape[1:]) if isinstance(out, Tensor) else type(out).__name__
+            came = tuple(out.shape[1:]) if isinstance(out, Tensor) else kind_of(out)
             target = "one number" if data.classes is None else f"{wanted} classes"
             raise AuguryError(
                 f"the network returns {_count(came)} per example, but the data has {target}; "

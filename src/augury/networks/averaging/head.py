@@ -13,6 +13,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from augury._base.devices import HALF_FLOATS
 from augury._base.errors import AuguryError
+from augury._base.text import kind_of
 from augury.features.orbit import Orbit
 from augury.networks.averaging.norms import Statistics
 from augury.networks.layers.cut import Cut
@@ -45,7 +46,7 @@ class Rest:
         output = self.cut.upper(features.to(self.dtype), x, plain=plain)
         if not isinstance(output, Tensor):
             raise AuguryError(
-                f"the network returns a {type(output).__name__}, not a tensor; wrap it in a module "
+                f"the network returns {kind_of(output)}, not a tensor; wrap it in a module "
                 "whose forward returns only the outputs"
             )
         return output.float() if output.dtype in HALF_FLOATS else output

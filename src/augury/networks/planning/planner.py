@@ -15,6 +15,7 @@ from augury._base.errors import AuguryError
 from augury._base.given import as_names, as_whole
 from augury._base.limits import MOST_VIEWS
 from augury._base.rng import Rng
+from augury._base.text import kind_of
 from augury.augmentations import Augmentation, parse
 from augury.networks.averaging.average import Averaging
 from augury.networks.averaging.loss import LossLike, check_floats
@@ -274,5 +275,5 @@ class _Sample:
 def _outputs(network: nn.Module, x: Tensor) -> Tensor:
     output = network(x)
     if not isinstance(output, Tensor):
-        raise AuguryError(f"the network returns a {type(output).__name__}, not a tensor")
+        raise AuguryError(f"the network returns {kind_of(output)}, not a tensor")
     return output

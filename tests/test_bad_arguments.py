@@ -73,12 +73,14 @@ def test_paths(call, bad):
 
 def test_a_loss():
     orbit = augury.Orbit(torch.rand(2, 3, 4), torch.full((2,), 0.5))
-    refused("loss must be a Loss, such as multinomial, got str", augury.certify, orbit, "log")
+    refused("loss must be a Loss, such as multinomial, got a string", augury.certify, orbit, "log")
 
 
 def test_what_is_said_of_examples():
-    refused("x must be a tensor of examples, got str", CALLS["plan_averaging"], "photos")
-    refused("x must be an array or a tensor of examples, got str", CALLS["measure_invariance"], "x")
+    refused("x must be a tensor of examples, got a string", CALLS["plan_averaging"], "photos")
+    refused(
+        "x must be an array or a tensor of examples, got a string", CALLS["measure_invariance"], "x"
+    )
     refused("at least one example, got shape (0, 1, 8, 8)", CALLS["cuts"], BAD["no examples"])
     channels = torch.zeros(4, 3, 8, 8)
     refused("Sequential cannot take a batch of shape", CALLS["plan_averaging"], channels)

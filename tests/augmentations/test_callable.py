@@ -219,7 +219,7 @@ def test_series_and_vectors():
 @pytest.mark.parametrize(
     ("image", "says"),
     [
-        ("cat.png", "expected a PIL image, a NumPy array of numbers or a tensor, got str"),
+        ("cat.png", "expected a PIL image, a NumPy array of numbers or a tensor, got a string"),
         (Image.fromarray(RGB).convert("RGBA"), "mode L or RGB, got mode RGBA; convert it first"),
         (np.zeros((4, 4), dtype=np.int32), "expected 8-bit integers or floats, got int32"),
         (np.zeros((4, 4), dtype=bool), "expected 8-bit integers or floats, got bool"),

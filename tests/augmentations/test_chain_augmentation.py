@@ -146,6 +146,6 @@ def test_bad_chains_are_refused():
     refused("at least one augmentation", parse, "chain()")
     refused("must be 0 or more, but rate 1 is -1", Chain, (flips(), flips()), (1, -1))
     refused("all rates of the chain are zero", parse, "chain(flips:0, invert:0)")
-    refused("got 1 augmentations and 2 rates", Chain, (flips(),), (1, 2))
+    refused("got 1 augmentation and 2 rates", Chain, (flips(),), (1, 2))
     refused("expected ','", parse, "chain(flips:1 invert:2)")
     refused("needs square images", Chain((quarter_turns(),), (1,)).check, (1, 4, 6))

@@ -177,7 +177,7 @@ HALF = [[0.5, 0.5], [0.5, 0.5]]
         ([HALF], [-1], [1, 0], "rates must be 0 or more, but rate 0 is -1.0; use 0 to leave"),
         ([HALF], [float("nan")], [1, 0], "rate 0 is nan"),
         ([HALF, HALF], [0, 0], [1, 0], "all rates of the chain are zero, so it would never move"),
-        ([HALF], [1, 2], [1, 0], "got 1 augmentations and 2 rates"),
+        ([HALF], [1, 2], [1, 0], "got 1 augmentation and 2 rates"),
         ([], [], [1], "needs at least one augmentation"),
         ([HALF], [1], [0, 0], "no restart weight is positive; set one for each state"),
         ([HALF], [1], [2, -1], "restart weights must be 0 or more, but that of state 1 is -1.0"),

@@ -93,6 +93,10 @@ def test_features_keep_scikit_learns_rules(estimator, check):
 
 
 def test_bad_parameters_are_refused():
-    refused("sigma=0: sigma must be positive", effective_bandwidth, 0, 1)
-    refused("beta=-1: beta must be positive", JitterKernel(1, -1), np.ones((2, 1)))
-    refused("n_components=0: expected 1 or more", JitterFeatures(n_components=0).fit, [[1.0]])
+    refused("sigma must be a positive number, got 0", effective_bandwidth, 0, 1)
+    refused("beta must be a positive number, got -1", JitterKernel(1, -1), np.ones((2, 1)))
+    refused(
+        "n_components must be a whole number of 1 or more, got 0",
+        JitterFeatures(n_components=0).fit,
+        [[1.0]],
+    )

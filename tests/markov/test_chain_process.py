@@ -95,4 +95,4 @@ def test_the_stream_moves_and_restarts_by_the_rates():
 def test_bad_starts_are_refused():
     chain, _ = fifty_states()
     refused("states from 0 to 49", sample, chain, [50], 0)
-    refused("at least 1 step, not 0", walk, chain, 0, 0)
+    refused("steps must be a whole number of 1 or more, got 0", walk, chain, 0, 0)

@@ -94,7 +94,7 @@ def test_folds_hold_every_example_out_once():
     assert sorted(torch.cat([outside for _, outside in parts]).tolist()) == list(range(50))
     for inside, outside in parts:
         assert sorted([*inside.tolist(), *outside.tolist()]) == list(range(50))
-    refused("all 1 examples fell into one fold", folds_of, 1, 5, torch.device("cpu"))
+    refused("1 example fell into one fold", folds_of, 1, 5, torch.device("cpu"))
 
 
 def test_the_estimate_of_losses_is_their_negative_mean_with_and_without_groups():

@@ -270,7 +270,7 @@ def test_what_cannot_be_judged_is_said(score):
         "features of these examples are not finite|another feature map", scorer.evaluate, flips()
     )
     scorer = score(Setting(images(1), Flatten(), 2, 0, CPU))
-    refused("all 1 examples fell into one fold|more examples", scorer.evaluate, flips())
+    refused("1 example fell into one fold|more examples", scorer.evaluate, flips())
 
 
 def test_bad_settings_are_said():

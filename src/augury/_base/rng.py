@@ -12,6 +12,8 @@ import math
 import torch
 from torch import Tensor
 
+from augury._base.given import as_number, as_whole, check_index
+
 # SplitMix64 (Steele, Lea and Flood, 2014): increment and multipliers, as signed 64-bit integers.
 _STEP = 0x9E3779B97F4A7C15 - (1 << 64)
 _MULTIPLY_1 = 0xBF58476D1CE4E5B9 - (1 << 64)
@@ -83,25 +85,27 @@ class Rng:
     """
 
     def __init__(self, seed: int, index: Tensor) -> None:
-        start = mix_int(seed & 0x7FFF_FFFF_FFFF_FFFF)
+        check_index(index)
+        start = mix_int(as_whole("seed", seed) & 0x7FFF_FFFF_FFFF_FFFF)
         self.keys = mix(index.to(torch.int64) * _STEP + start)
 
     def child(self, stream: int) -> Rng:
         """Return an independent source of randomness, for a part of a composite."""
         other = object.__new__(Rng)
-        other.keys = mix(self.keys ^ mix_int(stream + 1))
+        other.keys = mix(self.keys ^ mix_int(as_whole("stream", stream) + 1))
         return other
 
     def key(self, n: int) -> Tensor:
         """Return one 64-bit word for each view and example: shape ``(n, b)``."""
-        return spread_bits(self.keys, n).movedim(-1, 0)
+        return spread_bits(self.keys, as_whole("n", n, 0)).movedim(-1, 0)
 
     def uniform(self, n: int, *shape: int, low: float = 0.0, high: float = 1.0) -> Tensor:
         """Draw uniformly from (low, high): shape ``(n, b, *shape)``."""
-        size = math.prod(shape)
+        size = math.prod(as_whole("shape", side, 0) for side in shape)
         draws = uniform_from(spread_bits(self.key(n), size)).unflatten(-1, shape or (1,))
+        low, high = as_number("low", low), as_number("high", high)
         return low + (high - low) * (draws if shape else draws.squeeze(-1))
 
     def integers(self, n: int, high: int) -> Tensor:
         """Draw whole numbers from 0 to ``high - 1``, evenly: shape ``(n, b)``."""
-        return (self.uniform(n) * high).to(torch.int64).clamp_max(high - 1)
+        return (self.uniform(n) * as_whole("high", high, 1)).to(torch.int64).clamp_max(high - 1)

@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Sequence
 
 from augury._base.errors import AuguryError
+from augury._base.given import as_list, is_one_of
+from augury._base.text import listed, shown
 from augury.adapters.to_albumentations import Albumentations, AlbumentationsJson
 from augury.adapters.to_audiomentations import Audiomentations
 from augury.adapters.to_augury import Augury
@@ -68,18 +70,18 @@ def export(
     <BLANKLINE>
     """
     shape = None if image_shape is None else _check_shape(image_shape)
-    if to not in FORMATS:
+    if not is_one_of(to, FORMATS):
         near = difflib.get_close_matches(str(to).lower(), FORMATS, n=1, cutoff=0.5)
         hint = f"; did you mean {near[0]}?" if near else "."
-        raise AuguryError(f"unknown format {to!r}{hint} Known formats: {', '.join(FORMATS)}")
+        raise AuguryError(f"unknown format {shown(to)}{hint} Known formats: {', '.join(FORMATS)}")
     return FORMATS[to](shape).write(parse(augmentation, imports=True))
 
 
 def _check_shape(shape: Sequence[int]) -> tuple[int, ...]:
-    sides = tuple(shape)
+    sides = tuple(as_list("image_shape", shape))
     if len(sides) not in (2, 3) or not all(isinstance(side, int) and side > 0 for side in sides):
         raise AuguryError(
             f"image_shape is (channels, height, width) or (height, width), whole numbers over 0, "
-            f"not {sides}"
+            f"not {listed(map(shown, sides))}"
         )
     return sides

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from augury._base.errors import AuguryError
-from augury._base.given import check_tensor
+from augury._base.given import as_number, as_whole, check_kind, check_tensor
 from augury._base.rng import Rng
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Augmentation(ABC):
 
     def views(self, x: Tensor, n_views: int, rng: Rng) -> Tensor:
         """Return random views of each of the examples x: ``(n_views, b, *shape)``."""
-        check_tensor(x)
+        n_views = _check_views(x, n_views, rng)
         self.check(tuple(x.shape[1:]))
         return self.apply(x.unsqueeze(0), self.draw(n_views, rng))
 
@@ -77,7 +77,7 @@ class Augmentation(ABC):
         views, weights
             Shapes ``(m, b, *shape)`` and ``(m,)`` with m at most `n_views`.
         """
-        check_tensor(x)
+        n_views = _check_views(x, n_views, rng)
         self.check(tuple(x.shape[1:]))
         rule = self.nodes(n_views)
         if rule is None:
@@ -125,7 +125,7 @@ class Augmentation(ABC):
         `noise` and `jpeg` stay as they are too: shrinking would average them away, and the
         network that is planned for whole images will see them.
         """
-        if not 0 < factor <= 1:
+        if not 0 < as_number("factor", factor) <= 1:
             raise AuguryError(f"at_scale({factor}): expected new side / old side, in (0, 1]")
         return self._scaled(factor)
 
@@ -235,6 +235,13 @@ class Family(Augmentation):
             elif value != field.default:
                 shown.append(f"{field.name}={number(value)}")
         return type(self).__name__ + (f"({','.join(shown)})" if shown else "")
+
+
+def _check_views(x: Any, n_views: Any, rng: Any) -> int:
+    """Return the number of views; raise unless views of x can be made."""
+    check_tensor(x)
+    check_kind("rng", rng, Rng, "an Rng, such as augury.Rng(0, torch.arange(len(x)))")
+    return as_whole("n_views", n_views, 1)
 
 
 def number(value: float | bool | int) -> str:

@@ -12,8 +12,10 @@ from torch import Tensor
 from torch.utils.data import Dataset, get_worker_info
 
 from augury._base.errors import AuguryError
+from augury._base.given import is_one_of
 from augury._base.pixels import to_bytes
 from augury._base.rng import Rng
+from augury._base.text import kind_of, shown
 from augury.augmentations.base import DIMENSIONS, Augmentation
 
 
@@ -123,6 +125,11 @@ class TransformedDataset(Dataset):
     ) -> None:
         from augury.augmentations.spec import parse
 
+        if not (hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")):
+            raise AuguryError(
+                "dataset must be a map-style dataset, with a length and items, got "
+                f"{kind_of(dataset)}"
+            )
         self.dataset, self.key = dataset, key
         self.transform = parse(augmentation).transform(seed)
 
@@ -167,8 +174,10 @@ def _kind_of(augmentation: Augmentation, kind: str | None) -> str:
         raise AuguryError(
             f"{augmentation} works on no kind of data: its parts are for different kinds"
         )
-    if kind is not None and kind not in kinds:
-        raise AuguryError(f"{augmentation} works on {' or '.join(kinds)} data, not on {kind!r}")
+    if kind is not None and not is_one_of(kind, kinds):
+        raise AuguryError(
+            f"{augmentation} works on {' or '.join(kinds)} data, not on {shown(kind)}"
+        )
     return kind or kinds[0]
 
 
@@ -191,7 +200,7 @@ def _view(
     if isinstance(image, Tensor):
         return _view_tensor(augmentation, image, kind, rng).as_subclass(type(image))
     raise AuguryError(
-        f"expected a PIL image, a NumPy array of numbers or a tensor, got {type(image).__name__}"
+        f"expected a PIL image, a NumPy array of numbers or a tensor, got {kind_of(image)}"
     )
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from augury._base.errors import AuguryError
+from augury._base.given import as_list
 from augury._base.rng import Rng
+from augury._base.text import count, shown
 from augury.augmentations.base import Augmentation, Params, number
 from augury.augmentations.combine import Mixture, Then, _Composite, bracket
 from augury.augmentations.routing import route
@@ -52,11 +55,11 @@ class Chain(_Composite):
     rates: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parts", tuple(self.parts))
-        object.__setattr__(self, "rates", tuple(self.rates))
+        for name in ("parts", "rates"):
+            object.__setattr__(self, name, tuple(as_list(name, getattr(self, name))))
         for part in self.parts:
             if not isinstance(part, Augmentation):
-                raise AuguryError(f"expected an augmentation in a chain, got {part!r}")
+                raise AuguryError(f"expected an augmentation in a chain, got {shown(part)}")
         check_rates(self.rates, len(self.parts))
         if self.beta > MOST_STEPS:
             raise AuguryError(
@@ -101,11 +104,11 @@ def check_rates(rates: Sequence[float], parts: int) -> None:
         raise AuguryError("a chain needs at least one augmentation, but none was given")
     if len(rates) != parts:
         raise AuguryError(
-            f"a chain needs one rate for each augmentation: got {parts} augmentations and "
-            f"{len(rates)} rates"
+            f"a chain needs one rate for each augmentation: got {count(parts, 'augmentation')} and "
+            f"{count(len(rates), 'rate')}"
         )
     for k, rate in enumerate(rates):
-        if not (math.isfinite(rate) and rate >= 0):
+        if not (isinstance(rate, Real) and math.isfinite(rate) and rate >= 0):
             raise AuguryError(
                 f"a chain's rates must be 0 or more, but rate {k} is {rate}; "
                 "use 0 to leave an augmentation out"

@@ -20,8 +20,10 @@ from PIL import Image
 from torch import Tensor
 
 from augury._base.errors import AuguryError
+from augury._base.given import is_one_of
 from augury._base.pixels import to_bytes
 from augury._base.rng import Rng
+from augury._base.text import kind_of, shown
 from augury.augmentations.base import Augmentation
 
 
@@ -48,9 +50,11 @@ class Sampled(Augmentation):
 
     def __post_init__(self) -> None:
         if not callable(self.fn):
-            raise AuguryError(f"Sampled: expected a callable, got {self.fn!r}")
-        if self.takes not in ("tensor", "array", "pil"):
-            raise AuguryError(f"Sampled(takes={self.takes!r}): expected 'tensor', 'array' or 'pil'")
+            raise AuguryError(f"Sampled: expected a function of an example, got {shown(self.fn)}")
+        if not is_one_of(self.takes, ("tensor", "array", "pil")):
+            raise AuguryError(
+                f"Sampled(takes={shown(self.takes)}): expected 'tensor', 'array' or 'pil'"
+            )
         try:
             wants = "rng" in inspect.signature(self.fn).parameters
         except (TypeError, ValueError):  # a builtin without a signature
@@ -205,7 +209,7 @@ _GIVEN = {"tensor": "a tensor", "array": "an array of numbers", "pil": "a PIL im
 
 
 def _kind(out: Any) -> str:
-    return "None" if out is None else f"a {type(out).__name__}"
+    return kind_of(out)
 
 
 def _back(out: Any, like: Tensor) -> Any:

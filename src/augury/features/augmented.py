@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from augury._base.errors import AuguryError
+from augury._base.given import as_number, as_whole, check_kind
 from augury._base.rng import Rng
 from augury.augmentations.base import Augmentation, Nodes, Params, matrices, to_device
 from augury.features.base import FeatureMap
@@ -74,8 +75,10 @@ class AugmentedFourier(FeatureMap):
         seed: int = 0,
     ) -> None:
         super().__init__()
-        if n_views < 1:
-            raise AuguryError(f"n_views must be 1 or more, not {n_views}")
+        check_kind("augmentation", augmentation, Augmentation, "an augmentation; use augury.parse")
+        check_kind("phi", phi, FourierFeatures, "FourierFeatures")
+        n_views, seed = as_whole("n_views", n_views, 1), as_whole("seed", seed)
+        memory = as_number("memory", memory, 0)
         self.augmentation, self.phi = augmentation, phi
         self.n_views, self.memory, self.seed = n_views, memory, seed
         self._own = not shared

@@ -6,6 +6,7 @@ from typing import Self
 
 from torch import Tensor
 
+from augury._base.given import check_kind
 from augury.features.base import FeatureMap
 
 
@@ -34,6 +35,8 @@ class Composed(FeatureMap):
 
     def __init__(self, inner: FeatureMap, outer: FeatureMap) -> None:
         super().__init__()
+        for name, value in (("inner", inner), ("outer", outer)):
+            check_kind(name, value, FeatureMap, "a FeatureMap")
         self.inner, self.outer = inner, outer
 
     def fit(self, x: Tensor, y: Tensor | None = None) -> Self:

@@ -10,6 +10,8 @@ from typing import Any, TypeVar, cast
 import torch
 from torch import Tensor
 
+from augury._base.given import check_tensor
+
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -21,6 +23,7 @@ def exact_convolutions(method: Method) -> Method:
 
     @functools.wraps(method)
     def exact(self: Any, x: Tensor, *args: Any) -> Any:
+        check_tensor(x)
         exactly = torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
         with exactly if x.is_cuda else nullcontext():
             return method(self, x, *args)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -11,8 +12,10 @@ import torch
 from torch import Tensor
 
 from augury._base.errors import AuguryError
+from augury._base.given import as_whole, is_one_of
+from augury._base.text import shown
 from augury.features.bandwidth import RULES, choose_gamma
-from augury.features.base import FeatureMap
+from augury.features.base import FeatureMap, check_sample
 from augury.features.frequencies import ShiftInvariantKernel, check_sampling, draw_dense
 from augury.features.hadamard import HadamardFrequencies
 
@@ -60,11 +63,14 @@ class FourierFeatures(FeatureMap):
         seed: int = 0,
     ) -> None:
         super().__init__()
-        if d < 2 or d % 2:
+        if as_whole("d", d) < 2 or d % 2:
             raise AuguryError(f"the number of Fourier features must be even and positive, not {d}")
-        known = gamma in RULES if isinstance(gamma, str) else math.isfinite(gamma) and gamma > 0
-        if not known:
-            raise AuguryError(f"gamma must be positive or one of {', '.join(RULES)}; not {gamma!r}")
+        seed = as_whole("seed", seed, 0)
+        number: Any = gamma if isinstance(gamma, Real) else 0
+        if not (0 < number < math.inf or is_one_of(gamma, RULES)):
+            raise AuguryError(
+                f"gamma must be positive or one of {', '.join(RULES)}; not {shown(gamma)}"
+            )
         self.d, self.gamma, self.seed = d, gamma, seed
         self.kernel = ShiftInvariantKernel(kernel, nu)
         check_sampling(self.kernel, sampling)
@@ -72,9 +78,9 @@ class FourierFeatures(FeatureMap):
         self.mean, self.std = mean, std
         centre, spread = (_numbers(name, v) for name, v in (("mean", mean), ("std", std)))
         if not (spread.isfinite() & (spread > 0)).all():
-            raise AuguryError(f"std must be positive and finite, not {std}")
+            raise AuguryError(f"std must be positive and finite, not {shown(std)}")
         if not centre.isfinite().all():
-            raise AuguryError(f"mean must be finite, not {mean}")
+            raise AuguryError(f"mean must be finite, not {shown(mean)}")
         self.gamma_: float | None = None
         self.shape: tuple[int, ...] = ()
         self.frequencies: Tensor | None
@@ -90,6 +96,7 @@ class FourierFeatures(FeatureMap):
 
     def fit(self, x: Tensor, y: Tensor | None = None) -> Self:
         """Choose γ and draw the frequencies; cost O(sample² · pixels) for the choice."""
+        check_sample(x, y)
         self.shape = tuple(x.shape[1:])
         mean, std = (self._per_pixel(value).to(x) for value in (self.mean, self.std))
         if isinstance(self.gamma, str):
@@ -135,7 +142,7 @@ class FourierFeatures(FeatureMap):
         if numbers.dim() > 1 or (numbers.dim() == 1 and len(numbers) not in (1, channels)):
             raise AuguryError(
                 f"mean and std must be a number, or one for each of the {channels} channels; "
-                f"got {tuple(numbers.shape)} values"
+                f"got shape {tuple(numbers.shape)}"
             )
         inside = math.prod(self.shape) // channels
         return numbers.expand(channels).repeat_interleave(inside)
@@ -143,6 +150,11 @@ class FourierFeatures(FeatureMap):
     def phases(self, x: Tensor) -> Tensor:
         """Return Ωx, of normalised x: ``(b, d/2)``."""
         flat = x.flatten(1)
+        if flat.shape[1] != math.prod(self.shape) and self.shape:
+            raise AuguryError(
+                f"these Fourier features are of examples of shape {self.shape}, got "
+                f"{tuple(x.shape[1:])}"
+            )
         if self.structured is not None and self.scale is not None:
             phase = self.structured(flat * self.scale)
         elif self.frequencies is not None:
@@ -170,7 +182,7 @@ def _numbers(name: str, value: float | Sequence[float]) -> Tensor:
         return torch.as_tensor(value, dtype=torch.float64)
     except (TypeError, ValueError, RuntimeError):
         raise AuguryError(
-            f"{name} must be a number, or one for each channel, not {value!r}"
+            f"{name} must be a number, or one for each channel, not {shown(value)}"
         ) from None
 
 

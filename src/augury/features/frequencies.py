@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 
 from augury._base.errors import AuguryError
+from augury._base.given import is_one_of
+from augury._base.text import shown
 
 KERNELS = ("gaussian", "laplacian", "matern")
 NUS = (0.5, 1.5, 2.5)
@@ -35,10 +37,10 @@ class ShiftInvariantKernel:
     nu: float = 1.5
 
     def __post_init__(self) -> None:
-        if self.name not in KERNELS:
-            raise AuguryError(f"kernel must be one of {', '.join(KERNELS)}, not {self.name!r}")
-        if self.nu not in NUS:
-            raise AuguryError(f"nu must be 0.5, 1.5 or 2.5, not {self.nu}")
+        if not is_one_of(self.name, KERNELS):
+            raise AuguryError(f"kernel must be one of {', '.join(KERNELS)}, not {shown(self.name)}")
+        if not is_one_of(self.nu, NUS):
+            raise AuguryError(f"nu must be 0.5, 1.5 or 2.5, not {shown(self.nu)}")
 
     @property
     def title(self) -> str:
@@ -122,8 +124,8 @@ def standard_normal(rows: int, d: int, generator: torch.Generator) -> Tensor:
 
 def check_sampling(kernel: ShiftInvariantKernel, sampling: str) -> None:
     """Raise one clear line unless frequencies of the kernel can be drawn so."""
-    if sampling not in SAMPLINGS:
-        raise AuguryError(f"sampling must be one of {', '.join(SAMPLINGS)}, not {sampling!r}")
+    if not is_one_of(sampling, SAMPLINGS):
+        raise AuguryError(f"sampling must be one of {', '.join(SAMPLINGS)}, not {shown(sampling)}")
     if sampling != "iid" and kernel.norm != 2:
         raise AuguryError(
             f"{sampling} frequencies need a kernel of the Euclidean distance, which the "

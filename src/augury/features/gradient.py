@@ -12,7 +12,9 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
 from augury._base.errors import AuguryError
-from augury.features.base import FeatureMap
+from augury._base.given import as_whole, check_kind
+from augury._base.text import kind_of
+from augury.features.base import FeatureMap, check_sample
 from augury.features.exact import exact_convolutions
 from augury.features.patches import shrink
 
@@ -47,7 +49,10 @@ class GradientFeatures(FeatureMap):
 
     def __init__(self, model: nn.Module | None = None, d: int = 4096, *, seed: int = 0) -> None:
         super().__init__()
-        if d < 1:
+        seed = as_whole("seed", seed)
+        if model is not None:
+            check_kind("model", model, nn.Module, "a torch.nn.Module")
+        if as_whole("d", d) < 1:
             raise AuguryError(f"the number of gradient features must be 1 or more, not {d}")
         if model is not None and not any(p.requires_grad for p in model.parameters()):
             raise AuguryError(
@@ -62,6 +67,7 @@ class GradientFeatures(FeatureMap):
     @exact_convolutions
     def fit(self, x: Tensor, y: Tensor | None = None) -> Self:
         """Build the network where none was given, and draw the direction and the sketch."""
+        check_sample(x, y)
         if self.own:
             self.network = default_network(tuple(x.shape[1:]), self.seed)
         assert self.network is not None
@@ -130,7 +136,7 @@ class GradientFeatures(FeatureMap):
                 "use a network that accepts this data"
             ) from error
         if not isinstance(out, Tensor) or out.shape[:1] != x.shape[:1]:
-            found: Any = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
+            found: Any = tuple(out.shape) if isinstance(out, Tensor) else kind_of(out)
             raise AuguryError(
                 f"{name} must give one tensor with a row for each of {len(x)} examples, not {found}"
             )

@@ -10,7 +10,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from augury._base.errors import AuguryError
-from augury.features.base import FeatureMap
+from augury._base.given import as_number, as_whole, is_one_of
+from augury._base.text import shown
+from augury.features.base import FeatureMap, check_sample
 from augury.features.exact import exact_convolutions
 
 _SAMPLES = 20_000  # patches that the whitening is learnt from
@@ -63,12 +65,16 @@ class PatchFeatures(FeatureMap):
         seed: int = 0,
     ) -> None:
         super().__init__()
+        for name, value in (("filters", filters), ("pool", pool), ("size", size), ("seed", seed)):
+            if value is not None or name != "size":
+                as_whole(name, value)
+        threshold = as_number("threshold", threshold)
         if filters < 1 or pool < 1 or (size is not None and size < 1):
             raise AuguryError(
                 f"filters, size and pool must be 1 or more, not {filters}, {size} and {pool}"
             )
-        if layers not in (1, 2):
-            raise AuguryError(f"patch features have 1 or 2 layers, not {layers}")
+        if not is_one_of(layers, (1, 2)):
+            raise AuguryError(f"patch features have 1 or 2 layers, not {shown(layers)}")
         self.filters, self.size, self.pool, self.seed = filters, size, pool, seed
         self.threshold = threshold
         self.first = _PatchLayer(threshold)
@@ -79,6 +85,7 @@ class PatchFeatures(FeatureMap):
     @exact_convolutions
     def fit(self, x: Tensor, y: Tensor | None = None) -> Self:
         """Choose the patches of each layer and learn to whiten them, in float64."""
+        check_sample(x, y)
         if x.dim() not in (3, 4):
             raise AuguryError(
                 f"patches are of images or series, but an example here has shape "

@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from augury._base.errors import AuguryError
-from augury._base.given import as_whole
+from augury._base.given import as_whole, is_one_of
 from augury._base.limits import MOST_EPOCHS
+from augury._base.text import shown
 
 EPOCHS = 40
 """Assumed where the user names no number: what small image sets are commonly trained for."""
@@ -71,8 +72,8 @@ class TrainingPlan:
             if value is None and name != "epochs":
                 continue
             object.__setattr__(self, name, as_whole(name, value, least, most))
-        if self.tune not in ("all", "block", "head"):
-            raise AuguryError(f"tune must be all, block or head, got {self.tune!r}")
+        if not is_one_of(self.tune, ("all", "block", "head")):
+            raise AuguryError(f"tune must be all, block or head, got {shown(self.tune)}")
 
     def describe(
         self,

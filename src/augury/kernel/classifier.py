@@ -15,12 +15,13 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from torch import Tensor
 
 from augury._base.devices import resolve_device
-from augury._base.errors import AuguryError
+from augury._base.errors import AuguryError, one_line
+from augury._base.text import count
 from augury.cluster import Cluster
 from augury.data.dataset import Dataset
 from augury.data.stream import InMemory, Shards
 from augury.kernel.base import KernelModel, Progress
-from augury.kernel.inputs import one_line, read_inputs, read_target
+from augury.kernel.inputs import read_inputs, read_target
 from augury.kernel.rules import Rule, one_of
 from augury.kernel.streamed import ROWS, check_once, streamed
 from augury.objectives import logistic, multinomial
@@ -143,7 +144,8 @@ class AugmentedKernelClassifier(ClassifierMixin, KernelModel):
             check_classification_targets(labels)
         if len(labels) != len(x):
             raise AuguryError(
-                f"X has {len(x)} examples and y has {len(labels)}; pass one label per example"
+                f"X has {count(len(x), 'example')} and y has {len(labels)}; pass one label per "
+                "example"
             )
         self.classes_, numbers = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:

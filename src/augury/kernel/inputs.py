@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
@@ -17,8 +16,9 @@ from sklearn.utils.validation import validate_data
 from torch import Tensor
 
 from augury._base.devices import HALF_FLOATS
-from augury._base.errors import AuguryError
+from augury._base.errors import AuguryError, one_line
 from augury._base.rng import Rng
+from augury._base.text import count
 from augury.augmentations import Augmentation, parse
 
 _LOOKED_AT = 64  # examples
@@ -95,15 +95,6 @@ def read_target(y: Any) -> Any:
     return (plain.float() if plain.dtype == torch.bfloat16 else plain).numpy()
 
 
-@contextlib.contextmanager
-def one_line() -> Iterator[None]:
-    """Turn the errors of scikit-learn's checks, which have several lines, into one line."""
-    try:
-        yield
-    except ValueError as error:
-        raise AuguryError(" ".join(str(error).split())) from None
-
-
 def check_dense(name: str, value: Tensor) -> None:
     """Raise unless a tensor holds plain real numbers."""
     if value.layout != torch.strided or value.is_nested:
@@ -140,7 +131,7 @@ def _check_finite(flat: Tensor) -> None:
     if flat.is_floating_point() and not bool(flat.isfinite().all()):
         rows = (~flat.isfinite()).any(1).nonzero().squeeze(1)
         raise AuguryError(
-            f"X holds NaN or infinity in {len(rows):,} examples, the first of them example "
+            f"X holds NaN or infinity in {count(len(rows), 'example')}, the first of them example "
             f"{int(rows[0])}; drop or repair those examples"
         )
 
@@ -154,7 +145,8 @@ def _shape(came: tuple[int, ...], asked: tuple[int, ...] | None, columns: int) -
     shape = tuple(int(side) for side in (asked or came or (columns,)))
     if not 1 <= len(shape) <= 3 or min(shape) < 1 or math.prod(shape) != columns:
         raise AuguryError(
-            f"input_shape={shape} has {math.prod(shape)} values in {len(shape)} dimensions, but "
+            f"input_shape={shape} has {count(math.prod(shape), 'value')} in "
+            f"{count(len(shape), 'dimension')}, but "
             f"an example of X has {columns}; give the shape of one example, as (channels, height, "
             "width)"
         )

@@ -11,11 +11,12 @@ import torch
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from augury._base.errors import AuguryError
+from augury._base.errors import AuguryError, one_line
+from augury._base.text import count
 from augury.cluster import Cluster
 from augury.data.stream import Shards
 from augury.kernel.base import KernelModel, Progress
-from augury.kernel.inputs import one_line, read_inputs, read_target
+from augury.kernel.inputs import read_inputs, read_target
 from augury.kernel.streamed import streamed
 
 
@@ -70,7 +71,8 @@ class AugmentedKernelRegressor(RegressorMixin, KernelModel):
             values = check_array(target, ensure_2d=False, dtype="float64", input_name="y")
         if len(values) != len(x):
             raise AuguryError(
-                f"X has {len(x)} examples and y has {len(values)}; pass one value per example"
+                f"X has {count(len(x), 'example')} and y has {len(values)}; pass one value per "
+                "example"
             )
         self._flat = values.ndim == 1
         target = torch.from_numpy(values.reshape(len(values), -1).copy())

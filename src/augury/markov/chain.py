@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,8 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, SuperLU, splu
 
 from augury._base.errors import AuguryError
+from augury._base.given import as_list, as_whole, check_kind, is_one_of
+from augury._base.text import shown
 from augury.augmentations.chain import check_rates
 from augury.markov.checks import Csr, Reversibility, restart_law, reversibility, stochastic
 from augury.markov.solve import Method, Solution, solve
@@ -71,7 +74,8 @@ class FiniteChain:
     """
 
     def __init__(self, matrices: Sequence[Any], rates: Sequence[float], restart: Any) -> None:
-        self.rates = tuple(float(rate) for rate in rates)
+        matrices = as_list("matrices", matrices)
+        self.rates = _floats(rates)
         check_rates(self.rates, len(matrices))
         self.matrices = stochastic(matrices)
         self.states = self.matrices[0].shape[0]
@@ -80,10 +84,11 @@ class FiniteChain:
 
     def with_rates(self, rates: Sequence[float]) -> FiniteChain:
         """Return the same chain at other rates; nothing is checked or searched for again."""
-        check_rates(rates, len(self.matrices))
+        given = _floats(rates)
+        check_rates(given, len(self.matrices))
         other = object.__new__(FiniteChain)
         other.matrices, other.states, other.rho = self.matrices, self.states, self.rho
-        other.rates = tuple(float(rate) for rate in rates)
+        other.rates = given
         other.beta = math.fsum(other.rates)
         if "reversibility" in self.__dict__:
             other.__dict__["reversibility"] = self.reversibility
@@ -178,6 +183,7 @@ class FiniteChain:
     def distribution(self, n: int, start: Any = None) -> np.ndarray:
         """Return π_n, the law after n steps from `start` (default: ρ); n products with A."""
         law = self.rho if start is None else restart_law(start, self.states)
+        n = as_whole("n", n, 0)
         for _ in range(n):
             law = (self.step(law) + self.rho) / (1 + self.beta)
         return law
@@ -189,7 +195,7 @@ class FiniteChain:
         not lengthen a row vector in ℓ1. The ℓ2 bound printed in the paper needs more: that A/β
         does not lengthen one in ℓ2, which fails for lossy augmentations.
         """
-        return (self.beta / (1 + self.beta)) ** n
+        return (self.beta / (1 + self.beta)) ** as_whole("n", n, 0)
 
     def kernel(self, *, method: Method = "auto", tol: float = 1e-10) -> ChainKernel:
         """Return K with π = αᵀK (Lemma 2), as an operator; the chain must be reversible."""
@@ -199,11 +205,22 @@ class FiniteChain:
 
     def symmetrised(self, how: str = "metropolis") -> FiniteChain:
         """Return a chain with each A_j made symmetric, by ``"metropolis"`` or ``"footnote"``."""
-        if how not in SYMMETRISERS:
-            raise AuguryError(f"how={how!r}: expected one of {', '.join(SYMMETRISERS)}")
+        if not is_one_of(how, SYMMETRISERS):
+            raise AuguryError(f"how={shown(how)}: expected one of {', '.join(SYMMETRISERS)}")
         matrices = [SYMMETRISERS[how](a) for a in self.matrices]
         return FiniteChain(matrices, self.rates, self.rho)
 
     def __repr__(self) -> str:
         rates = ", ".join(f"{rate:g}" for rate in self.rates)
         return f"FiniteChain({self.states:,} states, rates {rates})"
+
+
+def check_chain(chain: Any) -> None:
+    """Raise unless this is a finite chain."""
+    check_kind("chain", chain, FiniteChain, "a FiniteChain")
+
+
+def _floats(rates: Any) -> tuple[float, ...]:
+    """Return rates as floats, whatever their signs: `check_rates` says what is wrong with them."""
+    given = as_list("rates", rates)
+    return tuple(float(rate) if isinstance(rate, Real) else rate for rate in given)

@@ -11,6 +11,8 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from augury._base.errors import AuguryError
+from augury._base.given import as_numbers, as_whole
+from augury._base.text import kind_of
 
 Csr = Any
 """A `scipy.sparse.csr_array`; SciPy's own annotations do not know what its operators give."""
@@ -66,8 +68,9 @@ def stochastic(matrices: Sequence[Any]) -> tuple[Csr, ...]:
     """
     checked: list[Csr] = []
     for j, given in enumerate(matrices):
-        a: Csr = sp.csr_array(given, dtype=np.float64)
-        if a.ndim != 2 or a.shape[0] != a.shape[1] or (checked and a.shape != checked[0].shape):
+        a = _matrix(given, f"augmentation {j}")
+        square = a.ndim == 2 and a.shape[0] == a.shape[1] > 0
+        if not square or (checked and a.shape != checked[0].shape):
             expected = checked[0].shape if checked else "a square matrix"
             raise AuguryError(f"augmentation {j} has shape {a.shape}; expected {expected}")
         if not a.has_canonical_format or not a.data.all():
@@ -91,9 +94,38 @@ def stochastic(matrices: Sequence[Any]) -> tuple[Csr, ...]:
     return tuple(checked)
 
 
+def _matrix(given: Any, name: str) -> Csr:
+    """Return a sparse matrix in CSR, or anything that holds numbers."""
+    try:
+        return sp.csr_array(given if sp.issparse(given) else np.asarray(given), dtype=np.float64)
+    except (TypeError, ValueError, RuntimeError):  # of words, ragged lists, three dimensions
+        raise AuguryError(
+            f"{name} must be a square matrix of probabilities, got {kind_of(given)}"
+        ) from None
+
+
+def as_states(name: str, given: Any, states: int) -> np.ndarray:
+    """Return the numbers of states as an array; raise if there are no such states."""
+    found = as_numbers(name, given)
+    wrong = found[(found < 0) | (found >= states) | (found != np.floor(found))]
+    if wrong.size:
+        raise AuguryError(f"{name}: expected states from 0 to {states - 1}, got {wrong[0]:g}")
+    return found.astype(np.int64)
+
+
+def as_generator(seed: Any) -> np.random.Generator:
+    """Return NumPy's generator for a seed, or the generator itself."""
+    if isinstance(seed, np.random.Generator):
+        return seed
+    return np.random.default_rng(as_whole("seed", seed, 0))
+
+
 def restart_law(weights: Any, states: int) -> np.ndarray:
     """Return ρ: the restart weights γ_i of the states, checked and divided by their sum."""
-    rho = np.asarray(weights, dtype=np.float64)
+    try:
+        rho = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError, RuntimeError):
+        raise AuguryError(f"restart weights must be numbers, got {kind_of(weights)}") from None
     if rho.shape != (states,):
         raise AuguryError(
             f"expected {states} restart weights, one per state; got shape {rho.shape}"

@@ -12,7 +12,9 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from augury._base.errors import AuguryError
+from augury._base.errors import AuguryError, one_line
+from augury._base.given import as_list, as_whole
+from augury._base.text import count
 from augury.augmentations import Chain
 from augury.markov.chain import FiniteChain
 from augury.markov.checks import stochastic
@@ -76,14 +78,18 @@ class ChainClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> ChainClassifier:
         """Enumerate the orbits of the examples and solve for their stationary law."""
-        X, y = validate_data(self, X, y)
-        check_classification_targets(y)
+        with one_line():
+            X, y = validate_data(self, X, y)
+            check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
-        shape = self.input_shape or (X.shape[1],)
+        shape = (X.shape[1],)
+        if self.input_shape is not None:
+            sides = as_list("input_shape", self.input_shape)
+            shape = tuple(as_whole("input_shape", side, 1) for side in sides)
         if np.prod(shape) != X.shape[1]:
             raise AuguryError(
-                f"input_shape={tuple(shape)} has {np.prod(shape)} values, but X has {X.shape[1]} "
-                "columns; give the shape of one example"
+                f"input_shape={tuple(shape)} has {count(int(np.prod(shape)), 'value')}, but X has "
+                f"{count(X.shape[1], 'column')}; give the shape of one example"
             )
         orbits = enumerate_orbits(X.reshape(-1, *shape), self.chain, limit=self.limit)
         law = self._label_law(orbits.chain, orbits.examples, labels)
@@ -98,15 +104,16 @@ class ChainClassifier(ClassifierMixin, BaseEstimator):
         classes = len(self.classes_)
         restart = np.zeros((chain.states, classes))
         np.add.at(restart, (examples, labels), 1 / len(labels))
-        if self.relabel is None or all(matrix is None for matrix in self.relabel):
+        relabel = [] if self.relabel is None else as_list("relabel", self.relabel)
+        if all(matrix is None for matrix in relabel):
             return chain.solve(restart, tol=self.tol).x
-        if len(self.relabel) != len(chain.matrices):
+        if len(relabel) != len(chain.matrices):
             raise AuguryError(
                 f"relabel needs one entry per augmentation ({len(chain.matrices)}), got "
-                f"{len(self.relabel)}"
+                f"{len(relabel)}"
             )
         kept = sp.eye_array(classes)
-        changes = [kept if m is None else stochastic([m])[0] for m in self.relabel]
+        changes = [kept if m is None else stochastic([m])[0] for m in relabel]
         for change in changes:
             if change.shape != kept.shape:
                 raise AuguryError(
@@ -120,7 +127,8 @@ class ChainClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return π(y | x), ``(n, C)``."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False)
+        with one_line():
+            X = validate_data(self, X, reset=False)
         law = self.law_[pairwise_distances_argmin(X, self.states_)]
         return law / law.sum(1, keepdims=True)
 

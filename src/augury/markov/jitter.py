@@ -12,7 +12,8 @@ from sklearn.gaussian_process.kernels import Hyperparameter, Kernel, StationaryK
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from augury._base.errors import AuguryError
+from augury._base.errors import AuguryError, one_line
+from augury._base.given import as_number, as_numbers, as_whole
 
 
 def effective_bandwidth(sigma: float, beta: float) -> float:
@@ -34,7 +35,7 @@ def jitter_density(squared: Any, sigma: float, beta: float, d: int) -> np.ndarra
     is below rounding: about 37(1+β) terms.
     """
     _check(sigma, beta)
-    squared = np.asarray(squared, dtype=np.float64)
+    squared, d = as_numbers("squared", squared), as_whole("d", d, 1)
     weights = _weights(beta)
     total = np.zeros_like(squared)
     for i, weight in enumerate(weights, start=1):
@@ -84,10 +85,15 @@ class JitterKernel(StationaryKernelMixin, Kernel):  # type: ignore[misc]  # as s
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
         _check(self.sigma, self.beta)
-        X = np.atleast_2d(X)
+        X = _rows("X", X)
         if eval_gradient and Y is not None:
             raise ValueError("the gradient is known for Y=None only")  # as scikit-learn's kernels
-        squared = cdist(X, X if Y is None else np.atleast_2d(Y), "sqeuclidean")
+        other = X if Y is None else _rows("Y", Y)
+        if other.shape[1] != X.shape[1]:
+            raise AuguryError(
+                f"X and Y must have as many columns, got {X.shape[1]} and {other.shape[1]}"
+            )
+        squared = cdist(X, other, "sqeuclidean")
         weights = mixture_weights(self.beta, X.shape[1])
         orders = np.arange(1, len(weights) + 1)
         value, by_sigma, by_beta = (np.zeros_like(squared) for _ in range(3))
@@ -140,11 +146,12 @@ class JitterFeatures(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> JitterFeatures:
         """Draw the frequencies for X's number of columns."""
-        X = validate_data(self, X)
+        with one_line():
+            X = validate_data(self, X)
         _check(self.sigma, self.beta)
-        if self.n_components < 1:
-            raise AuguryError(f"n_components={self.n_components}: expected 1 or more")
-        rng = check_random_state(self.random_state)
+        as_whole("n_components", self.n_components, 1)
+        with one_line():
+            rng = check_random_state(self.random_state)
         weights = mixture_weights(self.beta, X.shape[1])
         order = rng.choice(len(weights), self.n_components, p=weights) + 1
         frequencies = rng.normal(size=(X.shape[1], self.n_components))
@@ -155,8 +162,16 @@ class JitterFeatures(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> np.ndarray:
         """Return the features, ``(n, n_components)``."""
         check_is_fitted(self)
-        X = np.asarray(validate_data(self, X, reset=False))
+        with one_line():
+            X = np.asarray(validate_data(self, X, reset=False))
         return np.cos(X @ self.frequencies_ + self.phases_) * math.sqrt(2 / self.n_components)
+
+
+def _rows(name: str, given: Any) -> np.ndarray:
+    found = np.atleast_2d(as_numbers(name, given))
+    if found.ndim != 2:
+        raise AuguryError(f"{name} must be rows of numbers, got shape {found.shape}")
+    return found
 
 
 def mixture_weights(beta: float, d: int) -> np.ndarray:
@@ -173,5 +188,4 @@ def _weights(beta: float) -> np.ndarray:
 
 def _check(sigma: float, beta: float) -> None:
     for name, value in (("sigma", sigma), ("beta", beta)):
-        if not (math.isfinite(value) and value > 0):
-            raise AuguryError(f"{name}={value}: {name} must be positive")
+        as_number(name, value, positive=True)

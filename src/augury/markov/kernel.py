@@ -9,7 +9,9 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
 from augury._base.errors import AuguryError
-from augury.markov.solve import Method, Solution
+from augury._base.text import kind_of
+from augury.markov.checks import as_states
+from augury.markov.solve import Method, Solution, as_columns
 
 if TYPE_CHECKING:
     from augury.markov.chain import FiniteChain
@@ -49,6 +51,8 @@ class ChainKernel(LinearOperator):
         tol: float = 1e-10,
         workers: int | None = None,
     ) -> None:
+        if not hasattr(chain, "reversibility"):  # not by its class, which imports this module
+            raise AuguryError(f"chain must be a FiniteChain, got {kind_of(chain)}")
         chain.reversibility.require("a kernel")
         super().__init__(np.dtype(np.float64), (chain.states, chain.states))
         self.method: Method = method
@@ -66,7 +70,7 @@ class ChainKernel(LinearOperator):
 
     def solve(self, b: Any, start: np.ndarray | None = None) -> Solution:
         """Return Kb with a bound on its error in ℓ1, relative to Π₀b; `start` is a first guess."""
-        b = np.asarray(b, dtype=np.float64)
+        b = as_columns("b", b, self.shape[0])
         weights = self.pi0 if b.ndim == 1 else self.pi0[:, None]
         return self.chain.solve(
             weights * b, method=self.method, tol=self.tol, start=start, workers=self.workers
@@ -78,6 +82,7 @@ class ChainKernel(LinearOperator):
 
     def inverse_times(self, x: np.ndarray) -> np.ndarray:
         """Return K⁻¹x: one product with A."""
+        x = as_columns("x", x, self.shape[0])
         weights = self.pi0 if x.ndim == 1 else self.pi0[:, None]
         return self.chain.forward(x) / weights
 
@@ -93,9 +98,9 @@ class ChainKernel(LinearOperator):
 
 def unit_columns(indices: Sequence[int] | np.ndarray, states: int) -> np.ndarray:
     """Return the columns of the identity at these states."""
-    index = np.asarray(indices)
-    if index.ndim != 1 or not len(index) or index.min() < 0 or index.max() >= states:
-        raise AuguryError(f"expected states from 0 to {states - 1}, got {indices!r:.60}")
+    index = as_states("indices", indices, states)
+    if index.ndim != 1 or not len(index):
+        raise AuguryError(f"indices must be a list of states, got shape {index.shape}")
     columns = np.zeros((states, len(index)))
     columns[index, np.arange(len(index))] = 1
     return columns

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 import torch
 
 from augury._base.errors import AuguryError
+from augury._base.given import as_batch, as_numbers, as_whole
 from augury.augmentations import Augmentation, Chain, parse
 from augury.markov.chain import FiniteChain
 
@@ -43,7 +44,7 @@ def as_chain(spec: Chain | Augmentation | str) -> Chain:
 
 def as_tensor(x: Any) -> torch.Tensor:
     """Return examples as a tensor; arrays are copied, for torch takes none that is read-only."""
-    return x if isinstance(x, torch.Tensor) else torch.from_numpy(np.array(x))
+    return as_batch(x.copy() if isinstance(x, np.ndarray) else x).detach()
 
 
 def enumerate_orbits(
@@ -67,7 +68,7 @@ def enumerate_orbits(
     States are told apart by the bytes of their values, hashed; each is transformed once by each
     map. The cost is that of N × maps views, and the memory that of the N states.
     """
-    chain = as_chain(chain)
+    chain, limit = as_chain(chain), as_whole("limit", limit, 1)
     examples = as_tensor(x)
     examples = examples + 0 if examples.is_floating_point() else examples  # there is one zero
     for part in chain.parts:
@@ -96,7 +97,7 @@ def enumerate_orbits(
     for link in links:
         start, to, weight = (np.concatenate(column) for column in zip(*link, strict=True))
         matrices.append(sp.csr_array((weight, (start, to)), shape=(done, done)))
-    gamma = np.ones(len(places)) if restart is None else np.asarray(restart, dtype=np.float64)
+    gamma = np.ones(len(places)) if restart is None else as_numbers("restart", restart)
     if gamma.shape != places.shape:
         raise AuguryError(f"expected {len(places)} restart weights, one per example")
     weights = np.bincount(places, gamma, minlength=done)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from augury._base.errors import AuguryError
+from augury._base.given import as_whole
 from augury._base.rng import Rng
 from augury.augmentations import Chain
-from augury.markov.checks import restart_law
-from augury.markov.orbits import as_tensor
-
-if TYPE_CHECKING:
-    from augury.markov.chain import FiniteChain
+from augury.markov.chain import FiniteChain, check_chain
+from augury.markov.checks import as_generator, as_states, restart_law
+from augury.markov.orbits import as_chain, as_tensor
 
 
 class Step(NamedTuple):
@@ -53,7 +51,7 @@ def stream(x: Any, chain: Chain, *, restart: Any = None, seed: int = 0) -> Itera
     >>> steps[0].part, tuple(steps[0].example.shape)
     (None, (1, 8, 8))
     """
-    x = as_tensor(x)
+    x, chain, seed = as_tensor(x), as_chain(chain), as_whole("seed", seed)
     chain.check(tuple(x.shape[1:]))
     rho = restart_law(np.ones(len(x)) if restart is None else restart, len(x)).cumsum()
     shares = np.cumsum(chain.rates) / (1 + chain.beta)
@@ -77,10 +75,8 @@ def sample(chain: FiniteChain, starts: Any, seed: int | np.random.Generator) -> 
     From a start drawn by ρ that is a draw from π. There is no burn-in and no cut-off; a draw
     costs β steps on average.
     """
-    rng = np.random.default_rng(seed)
-    state = np.array(starts, dtype=np.int64)
-    if state.size and not 0 <= state.min() <= state.max() < chain.states:
-        raise AuguryError(f"starts must be states from 0 to {chain.states - 1}")
+    check_chain(chain)
+    rng, state = as_generator(seed), as_states("starts", starts, chain.states)
     move = _Mover(chain)
     steps = rng.geometric(1 / (1 + chain.beta), state.shape) - 1
     for k in range(int(steps.max(initial=0))):
@@ -97,9 +93,9 @@ def walk(
     Between two restarts lies an excursion, independent of all others; so all excursions are run
     side by side and then laid end to end. The first starts at `start`, or by ρ.
     """
-    if steps < 1:
-        raise AuguryError(f"a walk takes at least 1 step, not {steps}")
-    rng = np.random.default_rng(seed)
+    check_chain(chain)
+    steps, rng = as_whole("steps", steps, 1), as_generator(seed)
+    start = start if start is None else as_whole("start", start, 0, chain.states - 1)
     lengths = np.zeros(0, dtype=np.int64)
     while lengths.sum() < steps:
         more = 16 + int((steps - lengths.sum()) / (1 + chain.beta))

@@ -10,7 +10,10 @@ import numpy as np
 from scipy.optimize import minimize
 
 from augury._base.errors import AuguryError
-from augury.markov.chain import FiniteChain
+from augury._base.given import as_list, as_number, as_whole, is_one_of
+from augury._base.text import shown
+from augury.markov.chain import FiniteChain, check_chain
+from augury.markov.checks import as_states
 
 Objective = Literal["log-loss", "alignment"]
 
@@ -80,7 +83,7 @@ def loo_log_loss(
     give the value and all the gradients. It costs these n solves, one product of each A_j with n
     columns and O(N n²), and holds N × n numbers.
     """
-    if not 0 < background < 1:
+    if not 0 < as_number("background", background) < 1:
         raise AuguryError(f"background={background}: expected a share in (0, 1)")
     y, places = _labelled(chain, labels, examples)
     columns, gram = _gram(chain, places)
@@ -130,12 +133,15 @@ def learn_rates(
     steps
         The most steps of the optimiser; each costs an evaluation or two.
     """
-    if objective not in _OBJECTIVES:
-        raise AuguryError(f"objective={objective!r}: expected one of {', '.join(_OBJECTIVES)}")
+    check_chain(chain)
+    if not is_one_of(objective, _OBJECTIVES):
+        raise AuguryError(f"objective={shown(objective)}: expected one of {', '.join(_OBJECTIVES)}")
     if not min(chain.rates) > 0:
         raise AuguryError(
             "learn_rates needs positive initial rates: a rate of 0 would never change"
         )
+    floor = as_number("floor", floor, positive=True)
+    ceiling, steps = as_number("ceiling", ceiling, floor), as_whole("steps", steps, 1)
     function, sign = _OBJECTIVES[objective]
     chain.reversibility.require("learning the rates")
     seen: dict[bytes, float] = {}
@@ -168,12 +174,18 @@ _OBJECTIVES: dict[str, tuple[Callable[..., tuple[float, np.ndarray]], int]] = {
 
 
 def _labelled(chain: FiniteChain, labels: Any, examples: Any) -> tuple[np.ndarray, np.ndarray]:
-    y = np.unique(np.asarray(labels), return_inverse=True)[1]
-    places = np.arange(chain.states) if examples is None else np.asarray(examples)
-    if y.shape != places.shape:
-        raise AuguryError(
-            f"expected one label per example, got {len(places)} examples and {len(y)} labels"
-        )
+    check_chain(chain)
+    given = np.asarray(as_list("labels", labels))
+    places = np.arange(chain.states)
+    if examples is not None:
+        places = as_states("examples", examples, chain.states)
+    if given.shape != places.shape:
+        got = f"{len(given)} labels" if given.ndim == 1 else f"labels of shape {given.shape}"
+        raise AuguryError(f"expected one label per example, got {places.size} examples and {got}")
+    try:
+        y = np.unique(given, return_inverse=True)[1]
+    except TypeError:
+        raise AuguryError("labels must be all numbers or all strings, got a mixture") from None
     return y, places
 
 

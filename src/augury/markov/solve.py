@@ -11,11 +11,13 @@ from __future__ import annotations
 import math
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from augury._base.errors import AuguryError
+from augury._base.given import as_number, as_numbers, as_whole, is_one_of
+from augury._base.text import shown
 from augury.markov.conjugate import Solver, conjugate_gradients
 
 if TYPE_CHECKING:
@@ -82,14 +84,16 @@ def solve(
     workers
         Threads, each with a column of its own; by default one per core. The result is the same.
     """
-    if method not in get_args(Method):
-        raise AuguryError(f"method={method!r}: expected one of {', '.join(get_args(Method))}")
-    if c.shape[:1] != (chain.states,) or c.ndim > 2:
-        raise AuguryError(f"expected {chain.states} rows, one per state; got shape {c.shape}")
+    if not is_one_of(method, get_args(Method)):
+        raise AuguryError(f"method={shown(method)}: expected one of {', '.join(get_args(Method))}")
+    c = as_columns("c", c, chain.states)
+    tol = as_number("tol", tol, positive=True)
+    workers = workers if workers is None else as_whole("workers", workers, 1)
+    start = start if start is None else as_numbers("start", start, c.shape)
     if method == "auto":
         small = chain.states <= SMALL
         method = "direct" if small else "cg" if chain.is_reversible else "series"
-    columns = np.asarray(c, dtype=np.float64).reshape(chain.states, -1)
+    columns = c.reshape(chain.states, -1)
     if method == "direct":
         x = chain.factors.solve(columns, trans="T")
         return Solution(x.reshape(c.shape), residual(chain, columns, x), 0, method)
@@ -113,6 +117,14 @@ def solve(
             f"(β = {chain.beta:g}); use method='direct' or a larger tol"
         )
     return Solution(x.reshape(c.shape), error, products, method)
+
+
+def as_columns(name: str, x: Any, states: int) -> np.ndarray:
+    """Return measures as an array ``(N,)`` or ``(N, k)``; raise if they are not on these states."""
+    found = as_numbers(name, x)
+    if found.shape[:1] != (states,) or found.ndim > 2:
+        raise AuguryError(f"expected {states} rows, one per state; got shape {found.shape}")
+    return found
 
 
 def residual(chain: FiniteChain, c: np.ndarray, x: np.ndarray) -> float:

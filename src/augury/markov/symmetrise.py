@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from augury._base.errors import AuguryError
+from augury._base.given import as_numbers
 from augury.markov.checks import Csr, stochastic
 
 
@@ -39,8 +40,8 @@ def metropolis(matrix: Any, pi0: Any = None) -> Csr:
     (a,) = stochastic([matrix])
     if pi0 is None and _moves(a) is None:
         return a
-    law = np.ones(a.shape[0]) if pi0 is None else np.asarray(pi0, dtype=np.float64)
-    if law.shape != a.shape[:1] or not (np.isfinite(law).all() and (law > 0).all()):
+    law = np.ones(a.shape[0]) if pi0 is None else as_numbers("pi0", pi0)
+    if law.shape != a.shape[:1] or not (law > 0).all():
         raise AuguryError(f"pi0 must have {a.shape[0]} positive weights, one per state")
     both = a + a.T
     proposal = sp.diags_array(1 / both.sum(axis=1)) @ both

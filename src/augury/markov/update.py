@@ -11,11 +11,13 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from augury._base.errors import AuguryError
+from augury._base.given import as_number, as_whole, check_kind, is_one_of
+from augury._base.text import shown
 from augury.markov.chain import FiniteChain
 from augury.markov.checks import Csr
 from augury.markov.conjugate import conjugate_gradients
 from augury.markov.kernel import ChainKernel
-from augury.markov.solve import SMALL, Solution, residual
+from augury.markov.solve import SMALL, Solution, as_columns, residual
 
 Route = Literal["auto", "series", "woodbury", "cg"]
 
@@ -56,8 +58,8 @@ class UpdatedKernel(ChainKernel):
         bound: float,
         route: Route = "auto",
     ) -> None:
-        if route not in get_args(Route):
-            raise AuguryError(f"route={route!r}: expected one of {', '.join(get_args(Route))}")
+        if not is_one_of(route, get_args(Route)):
+            raise AuguryError(f"route={shown(route)}: expected one of {', '.join(get_args(Route))}")
         super().__init__(chain, method=old.method, tol=old.tol, workers=old.workers)
         self.old, self.change, self.bound = old, change, bound
         self.touched = np.flatnonzero(np.diff(change.indptr))
@@ -99,7 +101,7 @@ class UpdatedKernel(ChainKernel):
 
     def solve(self, b: Any, start: np.ndarray | None = None) -> Solution:
         """Return the new K times b; `start` is the old kernel's product, where it is known."""
-        b = np.asarray(b, dtype=np.float64)
+        b = as_columns("b", b, self.shape[0])
         c = (self.pi0[:, None] * b.reshape(len(b), -1)).reshape(b.shape)
         old = self._before(c).x if start is None else np.asarray(start, dtype=np.float64)
         by = {"series": self._series, "woodbury": self._woodbury, "cg": self._cg}[self.route]
@@ -148,14 +150,16 @@ def add_augmentation(
     kernel: ChainKernel, matrix: Any, rate: float, route: Route = "auto"
 ) -> UpdatedKernel:
     """Return the kernel after an augmentation has been added at a rate."""
-    old = kernel.chain
+    _check(kernel)
+    old, rate = kernel.chain, as_number("rate", rate, 0)
     chain = FiniteChain([*old.matrices, matrix], [*old.rates, rate], old.rho)
     return _changed(kernel, chain, [*np.zeros(len(old.rates)), rate], route)
 
 
 def remove_augmentation(kernel: ChainKernel, j: int, route: Route = "auto") -> UpdatedKernel:
     """Return the kernel after augmentation j has been removed."""
-    old = kernel.chain
+    _check(kernel)
+    old, j = kernel.chain, as_whole("j", j)
     if not 0 <= j < len(old.rates):
         raise AuguryError(f"there is no augmentation {j}: expected 0 to {len(old.rates) - 1}")
     rates = [0.0 if k == j else rate for k, rate in enumerate(old.rates)]
@@ -168,8 +172,13 @@ def change_rates(
     kernel: ChainKernel, rates: Sequence[float], route: Route = "auto"
 ) -> UpdatedKernel:
     """Return the kernel at other rates."""
+    _check(kernel)
     chain = kernel.chain.with_rates(rates)
     return _changed(kernel, chain, np.subtract(chain.rates, kernel.chain.rates), route)
+
+
+def _check(kernel: Any) -> None:
+    check_kind("kernel", kernel, ChainKernel, "the kernel of a chain, such as chain.kernel()")
 
 
 def _changed(kernel: ChainKernel, chain: FiniteChain, by: Any, route: Route) -> UpdatedKernel:

@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 
 from augury._base.errors import AuguryError
+from augury._base.given import as_number, check_kind
+from augury._base.text import kind_of
 from augury.features.orbit import Orbit
 from augury.objectives.losses import Loss
 from augury.results.base import Result
@@ -120,24 +122,32 @@ def certify(orbits: Orbit | Iterable[Orbit], loss: Loss, *, ridge: float = 0.0) 
     -----
     O(N n d² + d³) time and O(d²) memory, in float64: the constants are sums over examples.
     """
-    if not isinstance(loss, Loss):
-        raise AuguryError(f"loss must be a Loss, such as multinomial, got {type(loss).__name__}")
+    check_kind("loss", loss, Loss, "a Loss, such as multinomial")
     if not math.isfinite(loss.smoothness):
         raise AuguryError(
             "a certificate needs a loss with known smoothness; use any_loss(fn, smoothness=…)"
         )
-    if ridge < 0:
+    if as_number("ridge", ridge) < 0:
         raise AuguryError(f"a ridge penalty must be 0 or more, not {ridge}")
     covariance, outer, count = torch.zeros(()), torch.zeros(()), 0
+    if not isinstance(orbits, Iterable | Orbit):
+        raise AuguryError(f"orbits must be an Orbit, or several, got {kind_of(orbits)}")
     for orbit in [orbits] if isinstance(orbits, Orbit) else orbits:
+        check_kind("orbits", orbit, Orbit, "an Orbit, or several")
         mean = orbit.mean.flatten(1).double()
         spread = orbit.deviations.flatten(2).double() * orbit.weights.sqrt().view(-1, 1, 1)
         flat = spread.flatten(0, 1)
+        if count and mean.shape[1] != len(outer):
+            raise AuguryError(
+                f"all orbits must have the same features, got {len(outer)} and {mean.shape[1]}"
+            )
         covariance = covariance + flat.mT @ flat
         outer = outer + mean.mT @ mean
         count += len(mean)
     if not count:
         raise AuguryError("a certificate needs at least one example, but there was none")
+    if not (covariance.isfinite().all() and outer.isfinite().all()):
+        raise AuguryError("the features of these examples are not finite; use another feature map")
     spread_values = torch.linalg.eigvalsh(covariance / count)
     mean_values = torch.linalg.eigvalsh(outer / count)
     low, high = (max(0.0, float(spread_values[k])) for k in (0, -1))

@@ -12,6 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from augury._base.errors import AuguryError
+from augury._base.given import as_number, check_tensors
+from augury._base.text import kind_of
 from augury.objectives.derivatives import jvp
 
 
@@ -42,6 +44,7 @@ class Quadratic(Loss):
     smoothness = 2.0
 
     def __call__(self, output: Tensor, y: Tensor) -> Tensor:
+        check_tensors(output=output, y=y)
         if output.shape != y.shape:
             raise AuguryError(
                 f"the quadratic loss takes targets of the outputs' shape {tuple(output.shape)}, "
@@ -50,6 +53,7 @@ class Quadratic(Loss):
         return _over_outputs((output - y).square())
 
     def curvature(self, output: Tensor, delta: Tensor, y: Tensor | None = None) -> Tensor:
+        _check_change(output, delta)
         return 2 * _over_outputs(delta.square())
 
 
@@ -60,9 +64,19 @@ class Logistic(Loss):
     smoothness = 0.25
 
     def __call__(self, output: Tensor, y: Tensor) -> Tensor:
-        return -F.logsigmoid(_scalar(output) * y.to(output.dtype))
+        check_tensors(output=output, y=y)
+        x = _scalar(output)
+        if not x.is_floating_point():
+            raise AuguryError(f"the logistic loss takes floating-point outputs, not {x.dtype}")
+        if y.shape != x.shape:
+            raise AuguryError(
+                f"the logistic loss takes one label for each of the outputs {tuple(x.shape)}, and "
+                f"these have {tuple(y.shape)}"
+            )
+        return -F.logsigmoid(x * y.to(output.dtype))
 
     def curvature(self, output: Tensor, delta: Tensor, y: Tensor | None = None) -> Tensor:
+        _check_change(output, delta)
         x = _scalar(output)  # σ(x)σ(−x), since 1 − σ(x) would lose all its digits for a large x
         return x.sigmoid() * (-x).sigmoid() * _scalar(delta).square()
 
@@ -74,15 +88,23 @@ class Multinomial(Loss):
     smoothness = 0.5
 
     def __call__(self, output: Tensor, y: Tensor) -> Tensor:
+        check_tensors(output=output, y=y)
         if output.dim() < 2 or y.shape != output.shape[:-1] or y.is_floating_point():
             raise AuguryError(
                 "the multinomial loss takes outputs (b, C) and class numbers (b,), not "
                 f"{tuple(output.shape)} and {tuple(y.shape)} of {y.dtype}"
             )
-        each = F.cross_entropy(output.flatten(0, -2), y.flatten(), reduction="none")
+        try:
+            each = F.cross_entropy(output.flatten(0, -2), y.flatten().long(), reduction="none")
+        except IndexError:
+            raise AuguryError(
+                f"class numbers must be from 0 to {output.shape[-1] - 1}, one for each output, got "
+                f"{int(y.min())} to {int(y.max())}"
+            ) from None
         return each.view(y.shape)
 
     def curvature(self, output: Tensor, delta: Tensor, y: Tensor | None = None) -> Tensor:
+        _check_change(output, delta)
         p = output.softmax(-1)
         mean = (p * delta).sum(-1, keepdim=True)
         return (p * (delta - mean).square()).sum(-1)  # the variance of δ under p
@@ -106,6 +128,8 @@ class AnyLoss(Loss):
 
     def __call__(self, output: Tensor, y: Tensor) -> Tensor:
         found = self.fn(output, y)
+        if not isinstance(found, Tensor):
+            raise AuguryError(f"the loss must return a tensor, but returned {kind_of(found)}")
         if found.shape != output.shape[:1]:
             got = "one number" if found.dim() == 0 else f"shape {tuple(found.shape)}"
             raise AuguryError(
@@ -138,7 +162,25 @@ def any_loss(
     >>> log_cosh.curvature(torch.zeros(2), torch.tensor([1.0, 3.0]), torch.zeros(2))
     tensor([1., 9.])
     """
-    return fn if isinstance(fn, Loss) else AnyLoss(fn, convexity, smoothness)
+    if isinstance(fn, Loss):
+        return fn
+    if not callable(fn):
+        raise AuguryError(
+            f"loss must be a Loss or a function of outputs and targets, got {kind_of(fn)}"
+        )
+    for name, value in (("convexity", convexity), ("smoothness", smoothness)):
+        if not (isinstance(value, float) and value == math.inf):
+            as_number(name, value)
+    return AnyLoss(fn, convexity, smoothness)
+
+
+def _check_change(output: Tensor, delta: Tensor) -> None:
+    check_tensors(output=output, delta=delta)
+    if output.shape != delta.shape:
+        raise AuguryError(
+            f"delta must have the shape {tuple(output.shape)} of the outputs, got "
+            f"{tuple(delta.shape)}"
+        )
 
 
 def _over_outputs(x: Tensor) -> Tensor:

@@ -14,6 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from augury._base.errors import AuguryError
+from augury._base.given import check_kind, check_tensors, is_one_of
+from augury._base.text import kind_of, shown
 from augury.features.orbit import Orbit
 from augury.objectives.derivatives import jvp, second_derivative
 from augury.objectives.losses import Loss
@@ -28,6 +30,7 @@ Curvature = Literal["gauss-newton", "hessian"]
 
 def original(head: Head, orbit: Orbit, y: Tensor, loss: Loss) -> Tensor:
     """f: l(head(φ(x)); y), without augmentation. One pass through the head."""
+    _check(head, orbit, y, loss)
     if orbit.origin is None:
         raise AuguryError(
             "the objective without augmentation needs the features of the examples as they are; "
@@ -38,6 +41,7 @@ def original(head: Head, orbit: Orbit, y: Tensor, loss: Loss) -> Tensor:
 
 def exact(head: Head, orbit: Orbit, y: Tensor, loss: Loss) -> Tensor:
     """g: E_t l(head(φ(t)); y), equation (4). One pass through the head for each view."""
+    _check(head, orbit, y, loss)
     n = len(orbit.weights)
     output = head(orbit.features.flatten(0, 1))
     each = loss(output, y.repeat(n, *[1] * (y.dim() - 1)))
@@ -49,6 +53,7 @@ def first_order(head: Head, orbit: Orbit, y: Tensor, loss: Loss) -> Tensor:
 
     For a convex loss and a linear head it is never above g (Jensen).
     """
+    _check(head, orbit, y, loss)
     return loss(head(orbit.mean), y)
 
 
@@ -87,8 +92,9 @@ def variance_term(
     head: Head, orbit: Orbit, y: Tensor, loss: Loss, curvature: Curvature = "gauss-newton"
 ) -> Tensor:
     """g̃ − ĝ = ½ E[Δᵀ H Δ] of each example: ``(b,)``."""
-    if curvature not in ("gauss-newton", "hessian"):
-        raise AuguryError(f"curvature must be 'gauss-newton' or 'hessian', not {curvature!r}")
+    _check(head, orbit, y, loss)
+    if not is_one_of(curvature, ("gauss-newton", "hessian")):
+        raise AuguryError(f"curvature must be 'gauss-newton' or 'hessian', not {shown(curvature)}")
     at, deviations = orbit.mean, orbit.deviations
     if type(head) is nn.Linear:  # J is the weight; the head has no curvature of its own
         output, changes = head(at), F.linear(deviations, cast(nn.Linear, head).weight)
@@ -100,3 +106,18 @@ def variance_term(
         each = [second_derivative(lambda x: loss(head(x), y), at, delta) for delta in deviations]
     stacked = torch.stack(each)
     return 0.5 * (orbit.weights.to(stacked) @ stacked)
+
+
+def _check(head: Head, orbit: Orbit, y: Tensor, loss: Loss) -> None:
+    """Raise one clear line unless these are what an objective takes."""
+    if not callable(head):
+        raise AuguryError(f"head must be a module or a function of features, got {kind_of(head)}")
+    check_kind("orbit", orbit, Orbit, "an Orbit")
+    check_kind("loss", loss, Loss, "a Loss, such as multinomial")
+    check_tensors(y=y)
+    examples = orbit.features.shape[1]
+    if y.shape[:1] != (examples,):
+        raise AuguryError(
+            f"y must have one target for each of the {examples} examples, got shape "
+            f"{tuple(y.shape)}"
+        )

@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 
 from augury._base.errors import AuguryError
+from augury._base.given import as_whole
 from augury.features.orbit import Orbit
-from augury.statistics.base import Estimate, Statistic, group_of
+from augury.statistics.base import Estimate, Statistic, check_update, group_of
 
 
 class Alignment(Statistic):
@@ -30,11 +31,12 @@ class Alignment(Statistic):
     """
 
     def __init__(self, *, centred: bool = False, groups: int = 20) -> None:
-        if groups < 2:
+        if as_whole("groups", groups) < 2:
             raise AuguryError(f"error bars need at least 2 groups, not {groups}")
         self.centred, self.groups = centred, groups
 
     def update(self, orbit: Orbit, y: Tensor, index: Tensor) -> None:
+        check_update(orbit, y, index)
         psi = orbit.mean
         y = y.to(psi)
         group = group_of(index, self.groups)

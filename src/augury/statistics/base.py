@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from augury._base.errors import AuguryError
+from augury._base.given import as_list, as_whole, check_index, check_kind, check_tensors
 from augury._base.rng import mix
 from augury.features.orbit import Orbit
 
@@ -66,6 +67,10 @@ class Statistic(ABC):
             raise AuguryError("only statistics of one kind, with the same settings, can be added")
         joined = copy.copy(self)
         if self.sums is not None and other.sums is not None:
+            if [a.shape for a in self.sums] != [b.shape for b in other.sums]:
+                raise AuguryError(
+                    "only statistics of as many features and targets as each other can be added"
+                )
             joined.sums = tuple(a + b for a, b in zip(self.sums, other.sums, strict=True))
         else:
             joined.sums = other.sums if self.sums is None else self.sums
@@ -75,7 +80,8 @@ class Statistic(ABC):
         """Return the statistic whose sums are the sum of these, added in their order."""
         found = copy.copy(self)
         found.sums = None
-        for part in parts:
+        for part in as_list("parts", parts):
+            check_tensors(**{f"parts[{k}]": sums for k, sums in enumerate(as_list("parts", part))})
             if found.sums is None:
                 found.sums = tuple(sums.clone() for sums in part)
             else:
@@ -91,6 +97,22 @@ class Statistic(ABC):
         return {name: value for name, value in vars(self).items() if name != "sums"}
 
 
+def check_update(orbit: Orbit, y: Tensor, index: Tensor) -> None:
+    """Raise one clear line unless a batch has an orbit of vectors, targets and indices."""
+    check_kind("orbit", orbit, Orbit, "an Orbit")
+    check_tensors(y=y)
+    check_index(index)
+    views = orbit.features
+    if views.dim() != 3 or y.dim() != 2 or len(y) != views.shape[1] or len(index) != len(y):
+        raise AuguryError(
+            "expected features (views, examples, features), targets (examples, classes) and "
+            f"an index for each example, got shapes {tuple(views.shape)}, {tuple(y.shape)} and "
+            f"{tuple(index.shape)}"
+        )
+
+
 def group_of(index: Tensor, groups: int) -> Tensor:
     """Assign each example to a group, by its index alone."""
+    check_index(index)
+    groups = as_whole("groups", groups, 1)
     return (mix(index.to(torch.int64)) & 0x7FFF_FFFF).remainder(groups)

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 
 from augury._base.errors import AuguryError
+from augury._base.given import as_whole, check_tensors
+from augury._base.text import count
 from augury.statistics.base import Estimate, group_of
 from augury.statistics.temperature import calibrated_log_loss
 
@@ -37,6 +39,16 @@ class HeldOutRisk:
     classes: bool
     groups: int = 20
 
+    def __post_init__(self) -> None:
+        check_tensors(features=self.features, targets=self.targets)
+        shapes = [tuple(part.shape) for part in (self.features, self.targets)]
+        if [len(shape) for shape in shapes] != [2, 2] or shapes[0][0] != shapes[1][0]:
+            raise AuguryError(
+                "expected features (examples, features) and targets (examples, classes), got "
+                f"shapes {shapes[0]} and {shapes[1]}"
+            )
+        as_whole("groups", self.groups, 2)
+
     def __eq__(self, other: object) -> bool:
         """Compare by content: statistics that are added must be judged on the same examples."""
         return self is other or (
@@ -48,6 +60,12 @@ class HeldOutRisk:
 
     def losses(self, predictions: Tensor) -> Tensor:
         """Return the loss of each prediction ``(N, C)``: log-loss, or 1 − R² on average."""
+        check_tensors(predictions=predictions)
+        if predictions.shape != self.targets.shape:
+            raise AuguryError(
+                f"predictions must have the shape {tuple(self.targets.shape)} of the targets, got "
+                f"{tuple(predictions.shape)}"
+            )
         targets = self.targets.to(predictions)
         if self.classes:
             return calibrated_log_loss(predictions, targets.argmax(-1))
@@ -71,6 +89,12 @@ class HeldOutRisk:
 
     def estimate(self, loss: Tensor) -> Estimate:
         """Return minus the mean loss ``(N,)``; replicates leave out groups and refit nothing."""
+        check_tensors(loss=loss)
+        if loss.shape != self.targets.shape[:1] or not loss.is_floating_point():
+            raise AuguryError(
+                f"expected one loss for each of the {len(self.targets)} examples, got shape "
+                f"{tuple(loss.shape)} of {loss.dtype}"
+            )
         group = group_of(torch.arange(len(loss), device=loss.device), self.groups)
         by_group = loss.new_zeros(self.groups, 2)
         by_group.index_add_(0, group, torch.stack([loss, torch.ones_like(loss)], 1))
@@ -112,7 +136,7 @@ def folds_of(examples: int, folds: int, device: torch.device) -> list[tuple[Tens
     parts = [(fold != f, fold == f) for f in range(folds)]
     if not all(bool(inside.any()) for inside, _ in parts):
         raise AuguryError(
-            f"all {examples} examples fell into one fold, so none can be held out; "
+            f"no example can be held out: {count(examples, 'example')} fell into one fold; "
             "give more examples"
         )
     return [(inside.nonzero()[:, 0], outside.nonzero()[:, 0]) for inside, outside in parts]

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Real
 from typing import NamedTuple
 
 import torch
 from scipy.special import stdtrit
 from torch import Tensor
+
+from augury._base.errors import AuguryError
+from augury._base.given import as_number
+from augury._base.text import kind_of
 
 
 class Interval(NamedTuple):
@@ -58,7 +63,16 @@ def jackknife(
     >>> round(found.error, 3), round(found.half, 3)
     (1.155, 4.968)
     """
-    values = torch.as_tensor(replicates, dtype=torch.float64)
+    try:
+        values = torch.as_tensor(replicates, dtype=torch.float64)
+    except (TypeError, ValueError, RuntimeError):  # of words, None and ragged lists
+        raise AuguryError(f"replicates must be numbers, got {kind_of(replicates)}") from None
+    if values.dim() != 1:
+        raise AuguryError(f"replicates must be a list of numbers, got shape {tuple(values.shape)}")
+    if not isinstance(value, Real):
+        raise AuguryError(f"value must be a number, got {kind_of(value)}")
+    if not 0 < as_number("level", level) < 1:
+        raise AuguryError(f"level must be a probability between 0 and 1, got {level}")
     groups = len(values)
     if groups < 2:
         return Interval(value, math.inf, -math.inf, math.inf, math.inf)

@@ -17,8 +17,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from augury._base.errors import AuguryError
+from augury._base.given import as_list, as_number, as_whole, check_kind
 from augury.features.orbit import Orbit
-from augury.statistics.base import Estimate, Statistic, group_of
+from augury.statistics.base import Estimate, Statistic, check_update, group_of
 from augury.statistics.heldout import HeldOutRisk, folds_of
 
 _MOST_FEATURES = 8192  # (folds, d, d) in float64 is 2.7 GB there
@@ -52,11 +53,16 @@ class RidgeRisk(Statistic):
         folds: int = 5,
         ratios: tuple[float, ...] = (1e-3, 1e-2, 0.1, 1.0),
     ) -> None:
-        if folds < 2:
+        check_kind("held_out", held_out, HeldOutRisk, "a HeldOutRisk")
+        ratios = tuple(
+            as_number("ratios", ratio, positive=True) for ratio in as_list("ratios", ratios)
+        )
+        if as_whole("folds", folds) < 2:
             raise AuguryError(f"holding examples out needs at least 2 folds, not {folds}")
         self.held_out, self.folds, self.ratios = held_out, folds, ratios
 
     def update(self, orbit: Orbit, y: Tensor, index: Tensor) -> None:
+        check_update(orbit, y, index)
         phi, weights = orbit.features, orbit.weights
         y, d = y.to(phi), phi.shape[-1]
         if self.sums is None:

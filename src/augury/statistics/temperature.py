@@ -5,6 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from augury._base.errors import AuguryError
+from augury._base.given import as_list, as_number, check_tensors
+
 Bounds = tuple[float, float]
 
 _BOUNDS: Bounds = (1e-3, 1e4)
@@ -35,6 +38,7 @@ def fit_scale(logits: Tensor, y: Tensor, *, bounds: Bounds = _BOUNDS) -> Tensor:
     -----
     26 passes over the logits. Predictions without an error get the largest s that is allowed.
     """
+    _check(logits, y, bounds)
     own = _own(logits, y)
     low, high = (logits.new_full(own.shape[1:], bound).log() for bound in bounds)
     for _ in range(_HALVINGS):
@@ -64,6 +68,24 @@ def calibrated_log_loss(logits: Tensor, y: Tensor, *, bounds: Bounds = _BOUNDS) 
     """
     scaled = logits * fit_scale(logits, y, bounds=bounds).unsqueeze(-1)
     return scaled.logsumexp(-1) - _own(scaled, y)
+
+
+def _check(logits: Tensor, y: Tensor, bounds: Bounds) -> None:
+    check_tensors(logits=logits, y=y)
+    floats = logits.is_floating_point() and not y.is_floating_point()
+    if logits.dim() not in (2, 3) or y.shape != logits.shape[:1] or not len(y) or not floats:
+        raise AuguryError(
+            "expected floating-point logits (N, C) or (N, members, C) and class numbers (N,), got "
+            f"{tuple(logits.shape)} of {logits.dtype} and {tuple(y.shape)} of {y.dtype}"
+        )
+    low, high = int(y.min()), int(y.max())
+    if low < 0 or high >= logits.shape[-1]:
+        raise AuguryError(
+            f"class numbers must be from 0 to {logits.shape[-1] - 1}, got {low} to {high}"
+        )
+    ends = [as_number("bounds", bound, positive=True) for bound in as_list("bounds", bounds)]
+    if len(ends) != 2 or not ends[0] < ends[1]:
+        raise AuguryError(f"bounds must be the least and the largest scale, got {ends}")
 
 
 def _own(logits: Tensor, y: Tensor) -> Tensor:

@@ -9,7 +9,9 @@ from torch import Tensor, nn
 
 from augury._base.devices import HALF_FLOATS
 from augury._base.errors import AuguryError
+from augury._base.given import as_whole
 from augury._base.rng import Rng
+from augury._base.text import shown
 from augury.augmentations import Augmentation, parse
 from augury.features.orbit import Orbit
 from augury.networks.averaging.head import Rest, first, second, to_features
@@ -93,8 +95,12 @@ class Averaging(TrainingLoss):
         if not isinstance(self.layer, str):
             raise AuguryError(
                 "layer must be a layer's path, as in network.named_modules(), or 'input', not "
-                f"{self.layer!r}"
+                f"{shown(self.layer)}"
             )
+        for name in ("n_views", "order", "groups", "directions"):
+            value = getattr(self, name)
+            if value is not None or name != "directions":
+                as_whole(name, value)
         if self.n_views < 2:
             raise AuguryError(f"averaging needs at least 2 views, got n_views={self.n_views}")
         if self.order not in (1, 2):

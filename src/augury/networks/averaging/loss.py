@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from augury._base.errors import AuguryError
-from augury._base.given import check_batch
+from augury._base.given import check_batch, is_one_of
+from augury._base.text import shown
 from augury.networks.layers.find import unwrapped
 from augury.objectives import multinomial
 
@@ -73,8 +74,8 @@ def check_floats(x: Tensor) -> None:
 
 def check_curvature(curvature: str) -> None:
     """Raise if the second order has no such curvature."""
-    if curvature not in ("gauss-newton", "hessian"):
-        raise AuguryError(f"curvature must be 'gauss-newton' or 'hessian', not {curvature!r}")
+    if not is_one_of(curvature, ("gauss-newton", "hessian")):
+        raise AuguryError(f"curvature must be 'gauss-newton' or 'hessian', not {shown(curvature)}")
 
 
 def check_training(network: nn.Module) -> None:

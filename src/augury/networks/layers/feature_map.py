@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from augury._base.errors import AuguryError
 from augury.features.base import FeatureMap
-from augury.networks.layers.find import INPUT, bad_batch, find_layer
+from augury.networks.layers.find import INPUT, bad_batch, check_network, find_layer
 from augury.networks.layers.read import read_layers
 
 
@@ -23,7 +23,8 @@ class Layer(FeatureMap):
 
     def __init__(self, network: nn.Module, name: str) -> None:
         super().__init__()
-        if name != INPUT:
+        check_network(network)
+        if not (isinstance(name, str) and name == INPUT):
             find_layer(network, name)
         self.network = network.eval()
         self.name = name

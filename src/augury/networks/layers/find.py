@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from augury._base.errors import AuguryError
 from augury._base.given import as_names
-from augury._base.text import cause, nearest
+from augury._base.text import cause, kind_of, nearest
 
 INPUT = "input"
 """The name of the place before the first layer."""
@@ -21,6 +21,9 @@ _COMPILED = "OptimizedModule"  # what torch.compile makes; by name, as importing
 
 def find_layer(network: nn.Module, name: str) -> nn.Module:
     """Return a layer by its module path, as in ``network.named_modules()``."""
+    if not isinstance(name, str):
+        raise AuguryError(f"a layer is named by a string, its path, got {kind_of(name)}")
+    check_network(network)
     modules = dict(network.named_modules(remove_duplicate=False))
     if name and name in modules:
         return modules[name]
@@ -45,7 +48,7 @@ def match_layers(network: nn.Module, patterns: Sequence[str] | str) -> list[str]
 def not_a_tensor(name: str, output: Any) -> AuguryError:
     """Return the error for a layer whose output is not one tensor."""
     return AuguryError(
-        f"the layer {name!r} returns a {type(output).__name__}, not a tensor; "
+        f"the layer {name!r} returns {kind_of(output)}, not a tensor; "
         "choose a layer with one tensor as output"
     )
 
@@ -69,10 +72,15 @@ def check_runs(network: nn.Module, x: Tensor, name: str) -> None:
         raise bad_batch(name, x, error, script=is_script(network)) from error
 
 
+def check_network(network: Any) -> None:
+    """Raise unless this is a module."""
+    if not isinstance(network, nn.Module):
+        raise AuguryError(f"the network must be a torch.nn.Module, not {kind_of(network)}")
+
+
 def unwrapped(network: nn.Module) -> nn.Module:
     """Return the network inside a compiled one; raise for wrappers that must stay outside."""
-    if not isinstance(network, nn.Module):
-        raise AuguryError(f"the network must be a torch.nn.Module, not {type(network).__name__}")
+    check_network(network)
     kind = type(network).__name__
     if kind in ("DistributedDataParallel", "FullyShardedDataParallel", "DataParallel"):
         raise AuguryError(

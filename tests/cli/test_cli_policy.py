@@ -36,6 +36,7 @@ def command(tmp_path, monkeypatch, capsys):
     ("arguments", "message"),
     [
         (["--to", "nonsense"], "unknown format 'nonsense'"),
+        (["--to", "audiomentations"], "audiomentations is for"),
         (["--out", "code.py"], "--out needs --to, the format of the code to write"),
         (["--always", "hue(0.1)", "--never", "colour"], "hue is in both always and never"),
         (["--always", "flips", "--never", "geometry"], "flips is in both always and never"),
@@ -63,6 +64,19 @@ def test_few_images_get_the_mild_default_and_no_figures(command):
     assert "v2.RandomAffine" in said
     assert "95 % interval" not in said
     assert "accuracy expected" not in said
+
+
+def test_what_was_found_is_kept_if_its_code_cannot_be_written(command, tmp_path):
+    status, said, error = command(
+        "--always", "cutout(0.3)", "--to", "albumentations-json", "--out", "code.json",
+        "--json", "found.json", "--report", "found.html", examples=20,
+    )  # fmt: skip
+    assert status == 2
+    assert "cannot hold a function" in error
+    assert error.strip().count("\n") == 0
+    assert "wrote found.json" in said
+    assert "cutout(0.3)" in Policy.from_json((tmp_path / "found.json").read_text()).spec
+    assert not (tmp_path / "code.json").exists()
 
 
 def test_parts_are_fixed_and_forbidden_and_a_pipeline_takes_part(command, monkeypatch, tmp_path):

@@ -273,6 +273,25 @@ def test_a_policy_is_an_augmentation():
     assert found(np.zeros((16, 16, 3), np.uint8)).shape == (16, 16, 3)
 
 
+def test_a_policy_is_taken_wherever_an_augmentation_is():
+    found, same = policy("rotation(15) | flips"), parse("rotation(15) | flips")
+    assert {found: 1}[found] == 1
+    assert parse(found) == same
+    for combined, expected in (
+        (found >> parse("blur"), "(rotation(15) | flips) >> blur"),
+        (parse("blur") >> found, "blur >> (rotation(15) | flips)"),
+        (found | parse("blur"), "rotation(15) | flips | blur"),
+        (found**2, "(rotation(15) | flips) ** 2"),
+        (0.5 * found | parse("blur"), "0.5*(rotation(15) | flips) | blur"),
+    ):
+        assert combined == parse(expected)
+        assert hash(combined) == hash(parse(repr(combined)))
+    assert found.to("torchvision") == same.to("torchvision")
+    x, y = torch.rand(40, 1, 8, 8), torch.arange(40) % 2
+    ranked = augury.rank(x, y, [found, "invert"], epochs=1, effort=0)
+    assert {row.augmentation for row in ranked.rows} == {repr(same), "invert"}
+
+
 def test_draws_from_json_are_the_same_in_another_process(tmp_path):
     found = policy("rotation(15) >> (identity | trivial_augment(2)) >> elastic(0.05)")
     x = torch.rand(8, 3, 16, 16, generator=torch.Generator().manual_seed(0))

@@ -166,6 +166,11 @@ class Augmentation(ABC):
 
         return export(self, to=library, image_shape=image_shape)
 
+    @property
+    def plain(self) -> Augmentation:
+        """This augmentation; of a policy, the augmentation that was chosen."""
+        return self
+
     def __rshift__(self, then: Augmentation) -> Augmentation:
         from augury.augmentations.combine import Then
 
@@ -184,12 +189,12 @@ class Augmentation(ABC):
     def __rmul__(self, weight: float) -> Any:
         from augury.augmentations.combine import Weighted
 
-        return Weighted(weight, self)
+        return Weighted(weight, self.plain)
 
     def __pow__(self, times: int) -> Augmentation:
         from augury.augmentations.combine import Power
 
-        return Power(self, times)
+        return Power(self.plain, times)
 
 
 class Family(Augmentation):

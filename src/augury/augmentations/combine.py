@@ -68,8 +68,9 @@ class Then(_Composite):
     @classmethod
     def of(cls, *parts: Augmentation) -> Then:
         """Join parts, flattening what is already a sequence."""
+        plain = [part.plain for part in parts]
         return cls(
-            tuple(p for part in parts for p in (part.parts if type(part) is cls else (part,)))
+            tuple(p for part in plain for p in (part.parts if type(part) is cls else (part,)))
         )
 
     def draw(self, n: int, rng: Rng) -> Params:
@@ -169,7 +170,7 @@ class Mixture(_Composite):
     def of(cls, *parts: Any) -> Mixture:
         """Join parts; a part without a weight has weight 1, and a mixture's parts keep theirs."""
         flat: list[tuple[float, Augmentation]] = []
-        for part in parts:
+        for part in (p.plain if isinstance(p, Augmentation) else p for p in parts):
             if isinstance(part, Mixture):
                 flat += zip(part.weights, part.parts, strict=True)
             elif isinstance(part, Weighted):

@@ -53,7 +53,7 @@ def parse(spec: str | Augmentation | Weighted, *, imports: bool = False) -> Augm
     spec
         For example ``"rotation(15)"``, ``"flips >> noise(0.1)"`` or ``"0.8*blur | 0.2*invert"``.
         A weight on its own is a probability: ``"0.3*blur"`` is ``0.3*blur | 0.7*identity``. An
-        augmentation is returned as it is.
+        augmentation is returned as it is, a policy as the augmentation that was chosen.
     imports
         Whether ``sampled(module:function)`` may import code: only for specs that a user typed.
 
@@ -63,7 +63,7 @@ def parse(spec: str | Augmentation | Weighted, *, imports: bool = False) -> Augm
     rotation(15) >> blur(0.5,2)
     """
     if isinstance(spec, Augmentation):
-        return spec
+        return spec.plain
     if isinstance(spec, Weighted):
         return spec.alone()
     if not isinstance(spec, str):

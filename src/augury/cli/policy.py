@@ -123,8 +123,8 @@ def policy(
 
     if out is not None and to is None:
         raise AuguryError("--out needs --to, the format of the code to write")
-    if to is not None:
-        export("identity", to=to)  # an unknown format must not wait for the search
+    if to is not None:  # what cannot be written must not wait for the search
+        export("horizontal_flip", to=to)
     rivals = [_own(text) for text in rival or ()]
     found = read(
         data, label=label, size=size, group=group, max_examples=max_examples, seed=seed,
@@ -139,15 +139,17 @@ def policy(
             cluster=workers,
             command=command_line(),
         )  # fmt: skip
-    code = None if to is None else export(result.augmentation, to=to, image_shape=found.shape)
     written = save(result, json, report)
-    if code is not None and out is not None:
-        write(out, code)
-        written.insert(0, out)
     show(result)
-    if code is not None and out is None:
-        print(code)
     say_written(written)
+    if to is None:
+        return
+    code = export(result, to=to, image_shape=found.shape)  # may fail, so what was found comes first
+    if out is None:
+        print(code)
+        return
+    write(out, code)
+    say_written([out])
 
 
 def _own(text: str) -> Augmentation:

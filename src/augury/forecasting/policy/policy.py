@@ -104,6 +104,13 @@ class Policy(Augmentation, Result):
     def __repr__(self) -> str:
         return self.spec
 
+    def __hash__(self) -> int:  # what it says of data and rounds is in dicts
+        return hash((self.spec, self.seed, self.rows))
+
+    @property
+    def plain(self) -> Augmentation:
+        return self.augmentation
+
     @cached_property
     def augmentation(self) -> Augmentation:
         """The augmentation itself."""

@@ -39,7 +39,7 @@ def test_each_step_is_left_out_once(monkeypatch, capsys):
         (["--pipeline", "own_transforms:flip"], "expected a pipeline with steps"),
         (["--pipeline", "own_transforms:number"], "expected a pipeline with steps"),
         (["--pipeline", "own_transforms:missing"], "cannot load own_transforms:missing"),
-        (["-a", "sampled(own_transforms:number)"], "got an int"),
+        (["-a", "sampled(own_transforms:number)"], "got a number"),
         (
             ["--pipeline", "own_transforms:pipeline", "--sweep"],
             "--sweep cannot be combined with --pipeline",

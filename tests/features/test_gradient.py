@@ -173,7 +173,7 @@ def test_networks_that_cannot_be_used_are_said():
             GradientFeatures(Branching()).fit, x)  # fmt: skip
     refused("Linear cannot take a batch of shape (2, 3)|that accepts this data",
             GradientFeatures(nn.Linear(5, 1)).fit, x)  # fmt: skip
-    refused("Pair must give one tensor|not tuple", GradientFeatures(Pair(3, 1)).fit, x)
+    refused("Pair must give one tensor|not a tuple", GradientFeatures(Pair(3, 1)).fit, x)
     refused("Total must give one tensor|not ()", GradientFeatures(Total(3, 1)).fit, x)
     refused("ReLU has no parameter to train|requires_grad", GradientFeatures, nn.ReLU())
     refused("must be 1 or more, not 0", GradientFeatures, d=0)

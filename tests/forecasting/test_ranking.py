@@ -152,7 +152,7 @@ def test_bad_options_are_said(digits, options, says):
 
 
 def test_what_is_no_augmentation_is_said(digits):
-    refused("got an int", augury.rank, digits.images, digits.target, ["rotation(15)", 3])
+    refused("got a number", augury.rank, digits.images, digits.target, ["rotation(15)", 3])
 
 
 def test_cuda_without_cuda_is_said(monkeypatch):

@@ -139,7 +139,7 @@ def test_outputs_that_cannot_be_averaged_are_refused():
 def test_bad_settings_are_refused_in_one_line():
     refused("at least 2 views, got n_views=1", Averaging, T, "pool1", 1)
     refused("layer must be a layer's path|'input', not 2", Averaging, T, 2)
-    refused("expected an augmentation|got an int", Averaging, 3, "pool1")
+    refused("expected an augmentation|got a number", Averaging, 3, "pool1")
     refused("order must be 1 or 2, not 3", Averaging, T, "pool1", order=3)
     refused("curvature must be|'newton'", Averaging, T, "pool1", order=2, curvature="newton")
     refused("directions must be 1 or more", Averaging, T, "pool1", order=2, directions=0)

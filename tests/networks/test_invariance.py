@@ -373,7 +373,7 @@ def test_bad_input_is_refused():
     refused("works on image data", measure_invariance, model, x.flatten(1), T)
     words = "Sequential cannot take a batch of shape (2, 1, 4, 4)|that accepts this data"
     refused(words, measure_invariance, model, x[..., :4, :4], T)
-    refused("expected an augmentation|got an int", measure_invariance, model, x, [3])
+    refused("expected an augmentation|got a number", measure_invariance, model, x, [3])
     vectors = torch.rand(5, 4)
     options = {"layers": ["pair"]}
     refused(

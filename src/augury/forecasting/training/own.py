@@ -264,7 +264,7 @@ def _units(net: nn.Module) -> Iterator[nn.Module]:
 def _count(shape: Any) -> str:
     if isinstance(shape, tuple) and len(shape) == 1:
         return f"{shape[0]} output{'s' if shape[0] != 1 else ''}"
-    return f"outputs of shape {shape}" if isinstance(shape, tuple) else f"a {shape}"
+    return f"outputs of shape {shape}" if isinstance(shape, tuple) else str(shape)
 
 
 def _too_large(data: Dataset, device: torch.device) -> AuguryError:

@@ -217,7 +217,12 @@ def test_where_nothing_is_learnt_the_default_is_mild(made, monkeypatch):
     assert found.spec == search.MILD
     assert "learnt nothing beyond the most frequent class" in found.reason
     row = found.chosen
-    assert (row.gain, row.low, row.high, row.probability, row.rounds) == (0, -100, 100, 0.5, 0)
+    assert (row.gain, row.probability, row.rounds) == (0, 0.5, 0)
+    assert (row.low, row.high) == (-found.baseline, 100 - found.baseline)
+    assert "this is a mild default" in found.reason
+    never = search_policy(images(), device="cpu", never=["flips", "geometry"])
+    assert never.spec == "identity"
+    assert "the mild default is excluded" in never.reason
     assert found.contributions == {}
     assert len(found.path) == 4
     fixed = search_policy(images(), device="cpu", never=["scaling"], always=["invert"])
@@ -430,3 +435,11 @@ def test_images_are_shrunk_once_for_each_side(made, monkeypatch):
     assert [asked["trial"].side for asked in made][:4] == [32, 32, 64, 64]
     assert "blur(0.5,1.5)" in made[0]["specs"]
     assert "blur(1,3)" in made[2]["specs"]
+
+
+def test_no_forecast_leaves_the_accuracies_that_there_are():
+    row = search.PolicyRow("flips", "rival", -19.0, -31.9, 90.0, 0.1, 1)
+    found = search._bounded(row, 22.6)
+    assert (found.gain, found.low) == (-19.0, -22.6)
+    assert found.high == pytest.approx(77.4)
+    assert search._bounded(found, 22.6) == found

@@ -168,7 +168,7 @@ class Augmentation(ABC):
 
     @property
     def plain(self) -> Augmentation:
-        """This augmentation; of a policy, the augmentation that was chosen."""
+        """The augmentation itself; of a policy, the one that was chosen."""
         return self
 
     def __rshift__(self, then: Augmentation) -> Augmentation:

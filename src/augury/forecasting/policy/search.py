@@ -224,7 +224,7 @@ class _Search:
         own = self.rounds.own is not None
         return Policy(
             spec=repr(chosen),
-            rows=tuple(rows),
+            rows=tuple(_bounded(row, self.baseline) for row in rows),
             baseline=self.baseline,
             reason=self._reason(best, final, judged),
             dataset=describe(self.data),
@@ -375,10 +375,11 @@ class _Search:
 
     def _reason(self, best: int | None, final: list[Augmentation], judged: list[Judgement]) -> str:
         if not self.learnt:
+            mild = _mild(self.space) != identity()
             return (
                 "In the planned number of epochs, the network without augmentation learnt nothing "
-                "beyond the most frequent class, so policies cannot be told apart; this is a mild "
-                "default."
+                "beyond the most frequent class, so policies cannot be told apart; "
+                f"{'this is a mild default' if mild else 'the mild default is excluded'}."
             )
         if best is None and self.space.always:
             return (
@@ -406,6 +407,14 @@ def _row(policy: Augmentation, role: str, found: Judgement, rounds: int) -> Poli
     return PolicyRow(
         repr(policy), role, found.gain, found.low, found.high, found.probability, rounds
     )
+
+
+def _bounded(row: PolicyRow, baseline: float) -> PolicyRow:
+    """Keep a forecast within what accuracies allow; rounds differ in what they expect of none."""
+    low, gain, high = (
+        min(100 - baseline, max(-baseline, value)) for value in (row.low, row.gain, row.high)
+    )
+    return replace(row, low=low, gain=gain, high=high)
 
 
 def _none(chosen: Augmentation) -> PolicyRow:

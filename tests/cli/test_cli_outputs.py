@@ -46,9 +46,21 @@ def test_a_full_disk_behind_the_output_is_one_line_and_files_are_written(command
     assert (tmp_path / "r.json").exists() is (command == "rank")
 
 
-def test_an_interrupt_names_the_journal_that_has_what_was_done():
-    said = "finished is saved in kept; run the same command"
-    with pytest.raises(Interrupted, match=said), resumable(Path("kept")):
-        raise KeyboardInterrupt
+def test_an_interrupt_names_the_journal_that_has_what_was_done(tmp_path):
+    def said(journal):
+        with pytest.raises(Interrupted) as caught, resumable(journal):
+            raise KeyboardInterrupt
+        return str(caught.value)
+
     with pytest.raises(KeyboardInterrupt), resumable(None):
         raise KeyboardInterrupt
+    kept, jobs = tmp_path / "kept", tmp_path / "kept.jobs"
+    assert said(kept) == f"nothing was finished, so {kept} has nothing to resume"
+    jobs.mkdir()
+    (jobs / "journal.json").write_text("{}")
+    assert "nothing was finished" in said(jobs)
+    (jobs / "1.safetensors").write_text("done")
+    for journal in (jobs, kept):  # that of a round under way is beside the policy's file
+        assert f"finished is saved in {jobs}; run the same command" in said(journal)
+    kept.write_text("rounds")
+    assert f"finished is saved in {kept}; run the same command" in said(kept)

@@ -294,3 +294,33 @@ def test_features_alone_predict_nothing(run, tmp_path):
         tmp_path / "step"
     )
     refused(run("predict", "step", "digits"), "only features")
+
+
+def test_two_augmentations_are_to_be_combined(run, tmp_path):
+    result = run("fit", "digits", "-a", "flips", "-a", "rotation(10)", *SMALL, "--out", "m")
+    refused(result, "one augmentation", "'flips >> rotation(10)'", "'flips | rotation(10)'")
+    assert not (tmp_path / "m").exists()
+
+
+def test_advice_is_for_the_command_line(run, tmp_path):
+    table(tmp_path / "t.csv", 0)
+    fit = ("fit", "t.csv", "--label", "label", *SMALL, "--out", "m")
+    refused(run(*fit, "-a", "swap_noise(0.4)"), "only augury rank", "choose another family")
+    result = run(*fit, "-a", "rotation(10)")
+    refused(result, "rotation(10) works on image data", "choose an augmentation for vector data")
+    assert "input_shape" not in result[2]
+    result = run(*fit, "--kernel", "laplacian", "--sampling", "orthogonal")
+    refused(result, "use iid sampling, or the gaussian or matern kernel")
+    refused(run(*fit, "--gamma", "foo"), "a number or alignment or held-out or median, got 'foo'")
+    refused(run(*fit, "--gamma", "gcv"), "a number or alignment or held-out or median, got 'gcv'")
+    refused(run(*fit, "--ridge", "foo"), "--ridge must be a number or gcv, got 'foo'")
+    for objective, averaged in {"exact": False, "first-order": True}.items():
+        code, out, _ = run(*fit, "-a", "jitter(0.1)", "--n-views", 3, "--objective", objective)
+        assert code == 0
+        assert "transformed 3 times" in out
+        assert ("features averaged" in out, "averaged over jitter" in out) == (averaged, averaged)
+
+
+def test_the_only_class_is_named_in_plain_words():
+    with pytest.raises(ValueError, match=r"only one class \(0\.0\)"):
+        AugmentedKernelClassifier(n_components=8).fit(np.eye(4), np.zeros(4))

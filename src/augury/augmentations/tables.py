@@ -115,8 +115,8 @@ class OfTable(Family):
     def _needed(self) -> Table:
         if self.table is None:
             raise AuguryError(
-                f"{self} takes values from a table: bind it first with {self}.bound(table); "
-                "augury rank does so"
+                f"{self} takes values from a table, which only augury rank gives it; choose "
+                f"another family (in Python, bind it first: {self}.bound(table))"
             )
         return self.table
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def fit(
     data: options.Data,
     out: Annotated[Path, typer.Option(metavar="MODEL", help="Write the model to this file.")],
-    augmentation: options.Augmentation = "identity",
+    augmentation: options.Augmentation = None,
     n_components: Annotated[int, typer.Option(min=1, help="Number of Fourier features.")] = 4096,
     kernel: Annotated[options.Kernel, typer.Option(help="Kernel function.")] = "gaussian",
     gamma: Annotated[
@@ -60,6 +60,13 @@ def fit(
 ) -> None:
     """Train a kernel model with an augmentation."""
     check_outputs(data, out=out)
+    specs = augmentation or ["identity"]
+    if len(specs) > 1:
+        raise AuguryError(
+            f"a model is trained with one augmentation, got {len(specs)}; combine them as "
+            f"-a '{' >> '.join(specs)}' (one after another) or -a '{' | '.join(specs)}' (one of "
+            "them)"
+        )
     if not 0 <= holdout < 1:
         raise AuguryError(f"--holdout must be at least 0 and less than 1, got {holdout}")
 
@@ -71,7 +78,7 @@ def fit(
         save_model,
     )
 
-    parsed = parse(augmentation)
+    parsed = parse(specs[0])
     whole = None
     if not holdout and loss == "quadratic":
         whole = stream(data, label=label, size=size, kind=kind, task=task, seed=seed)
@@ -82,6 +89,7 @@ def fit(
         skip_bad=skip_bad,
     )  # fmt: skip
     assert found.preparation is not None  # `load` always has one
+    parsed.check(found.shape)
     real, labels = found.classes is None, found.labels()
     if real and loss != "quadratic":
         raise AuguryError(f"the labels are numbers, so --loss must be quadratic, got {loss!r}")
@@ -96,13 +104,13 @@ def fit(
         "sampling": sampling,
         "n_views": n_views,
         "objective": objective,
-        "ridge": _number(ridge, "--ridge"),
+        "ridge": _number(ridge, "--ridge", ("gcv",)),
         "memory": memory,
         "device": device,
         "random_state": seed,
     }
     if gamma is not None:
-        settings["gamma"] = _number(gamma, "--gamma")
+        settings["gamma"] = _number(gamma, "--gamma", ("alignment", "held-out", "median"))
     model: Any = (
         AugmentedKernelRegressor(parsed, **settings)
         if real
@@ -151,10 +159,12 @@ def _split(found: Dataset, holdout: float, seed: int) -> tuple[Any, Any]:
     return np.sort(order[tested:]), np.sort(order[:tested])
 
 
-def _number(text: str, option: str) -> float | str:
+def _number(text: str, option: str, choices: tuple[str, ...]) -> float | str:
     try:
         return float(text)
     except ValueError:
-        if text in ("gcv", "alignment", "median", "held-out"):
+        if text in choices:
             return text
-        raise AuguryError(f"{option} must be a number or a known choice, got {text!r}") from None
+        raise AuguryError(
+            f"{option} must be a number or {' or '.join(choices)}, got {text!r}"
+        ) from None

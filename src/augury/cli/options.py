@@ -135,7 +135,13 @@ Journal = Annotated[
 # Augmentations and networks
 
 Augmentation = Annotated[
-    str, typer.Option("--augmentation", "-a", metavar="SPEC", help="Augmentation to train with.")
+    list[str] | None,  # of one: two must be told apart from the last
+    typer.Option(
+        "--augmentation",
+        "-a",
+        metavar="SPEC",
+        help="Augmentation to train with; one, which may be combined, such as 'A >> B'.",
+    ),
 ]
 Candidates = Annotated[
     list[str] | None,

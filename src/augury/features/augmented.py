@@ -81,7 +81,7 @@ class AugmentedFourier(FeatureMap):
         memory = as_number("memory", memory, 0)
         self.augmentation, self.phi = augmentation, phi
         self.n_views, self.memory, self.seed = n_views, memory, seed
-        self._own = not shared
+        self._own = self._averaged = not shared
         self.d = phi.d
         self.note = ""
         self._maps: Nodes | None = None
@@ -132,7 +132,7 @@ class AugmentedFourier(FeatureMap):
         if not self.augmentation.linear:
             return (
                 f"{self.augmentation} is not linear in its input, so examples are transformed "
-                f"{size} times and their features averaged"
+                f"{size} times{' and their features averaged' if self._averaged else ''}"
             )
         if self.phi.frequencies is None:
             return "structured frequencies stay as they are, so examples are transformed instead"
@@ -285,7 +285,8 @@ class AugmentedFourier(FeatureMap):
             )
 
     def describe(self) -> str:
-        return f"{self.phi.describe()}, averaged over {self.augmentation}"
+        how = "averaged over" if self._averaged else "of views of"
+        return f"{self.phi.describe()}, {how} {self.augmentation}"
 
 
 def _sparse_product(maps: Tensor, omega: Tensor, dtype: torch.dtype) -> Tensor:

@@ -129,5 +129,5 @@ def check_sampling(kernel: ShiftInvariantKernel, sampling: str) -> None:
     if sampling != "iid" and kernel.norm != 2:
         raise AuguryError(
             f"{sampling} frequencies need a kernel of the Euclidean distance, which the "
-            f"{kernel.name} kernel is not; use sampling='iid', or the matern kernel with nu=0.5"
+            f"{kernel.name} kernel is not; use iid sampling, or the gaussian or matern kernel"
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from refusal import refused
+from refusal import refused, said_in_one_line
 
 from augury.cli.interrupted import Interrupted, resumable
 from augury.cli.output import check_outputs
@@ -64,3 +64,22 @@ def test_an_interrupt_names_the_journal_that_has_what_was_done(tmp_path):
         assert f"finished is saved in {jobs}; run the same command" in said(journal)
     kept.write_text("rounds")
     assert f"finished is saved in {kept}; run the same command" in said(kept)
+
+
+def test_a_dash_is_standard_output_and_no_file(run, tmp_path):
+    code = run("export", "rotation(10)")
+    assert run("export", "rotation(10)", "--out", "-") == code
+    fit = ("fit", "digits", "--n-components", 8, "--out")
+    said_in_one_line(run(*fit, "-"), "--out cannot be written to standard output; name a file")
+    for command in ("rank", "policy"):
+        for name in ("--json", "--report"):
+            result = run(command, "digits", name, "-")
+            said_in_one_line(result, f"{name} cannot be written to standard output")
+    said_in_one_line(run("policy", "digits", "--out", "-"), "--out needs --to")
+    assert not list(tmp_path.iterdir())
+    assert run(*fit, "m")[0] == 0
+    np.savez(tmp_path / "new.npz", np.zeros((2, 8, 8)))
+    printed = run("predict", "m", "new.npz")
+    assert printed[1].startswith("predicted,")
+    assert run("predict", "m", "new.npz", "--out", "-") == printed
+    assert not (tmp_path / "-").exists()

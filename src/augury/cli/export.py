@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 import typer
 
 from augury._base.errors import AuguryError
-from augury._base.files import check_writable, write
+from augury._base.files import write
+from augury.cli.output import check_outputs, unless_printed
 
 Format = Literal[
     "torchvision",
@@ -39,8 +40,8 @@ def export(
     ] = None,
 ) -> None:
     """Write an augmentation as code for another library."""
-    if out is not None:
-        check_writable(out)
+    out = unless_printed(out)
+    check_outputs(out=out)
     shape = None if image_shape is None else _read_shape(image_shape)
 
     from augury.adapters import export as export_augmentation

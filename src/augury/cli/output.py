@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from augury.results.base import Result
 
+_PRINTED = Path("-")
+
 
 def check_outputs(*inputs: str | Path | None, **outputs: Path | None) -> None:
     """Raise if a file could not be written, before the work is done.
@@ -28,6 +30,8 @@ def check_outputs(*inputs: str | Path | None, **outputs: Path | None) -> None:
     for name, path in outputs.items():
         if path is None:
             continue
+        if path == _PRINTED:
+            raise AuguryError(f"--{name} cannot be written to standard output; name a file")
         check_writable(path)
         real = os.path.realpath(path)
         if other := used.get(real):
@@ -38,6 +42,11 @@ def check_outputs(*inputs: str | Path | None, **outputs: Path | None) -> None:
     report = outputs.get("report")
     if report is not None and report.suffix.lower() not in (".html", ".htm", ".md"):
         raise AuguryError(f"the name of a report must end in .html or .md, got {report.name!r}")
+
+
+def unless_printed(out: Path | None) -> Path | None:
+    """Return where to write text that is printed otherwise; ``-`` stands for printing it."""
+    return None if out == _PRINTED else out
 
 
 def save(result: Result, json: Path | None, report: Path | None) -> list[Path]:

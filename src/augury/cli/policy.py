@@ -19,6 +19,7 @@ from augury.cli.output import (
     save,
     say,
     say_written,
+    unless_printed,
 )
 from augury.cli.rank import describe_plan, load_planned
 from augury.cli.reading import connected, read
@@ -114,6 +115,9 @@ def policy(
     TrivialAugment, RandAugment and other common recipes. Print the best with its expected gain.
     """
     started = time.perf_counter()
+    if out is not None and to is None:
+        raise AuguryError("--out needs --to, the format of the code to write")
+    out = unless_printed(out)
     check_outputs(data, weights, out=out, json=json, report=report)
 
     from augury._base.files import write
@@ -121,8 +125,6 @@ def policy(
     from augury.adapters import export
     from augury.forecasting.policy import search_policy
 
-    if out is not None and to is None:
-        raise AuguryError("--out needs --to, the format of the code to write")
     if to is not None:  # what cannot be written must not wait for the search
         export("horizontal_flip", to=to)
     rivals = [_own(text) for text in rival or ()]

@@ -15,7 +15,7 @@ from augury._base.files import write
 from augury._base.text import count
 from augury.cli import options
 from augury.cli.fit import say_score
-from augury.cli.output import check_outputs
+from augury.cli.output import check_outputs, unless_printed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,6 +47,7 @@ def predict(
 
     If DATA has labels, print the accuracy too.
     """
+    out = unless_printed(out)
     check_outputs(data, model, out=out)
 
     from augury._base.progress import bar

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 from refusal import said_in_one_line as refused
 from sklearn.datasets import load_digits
+from sklearn.metrics import label_ranking_average_precision_score
 
 from augury.data import Preparation
 from augury.kernel import (
@@ -74,9 +75,7 @@ def test_a_tables_columns_are_scaled_as_the_models_were(run, tmp_path):
     table(tmp_path / "new.csv", 1, shift=2.0)  # scaled by its own mean, half would be wrong
     options = ("--label", "label", "--n-components", 256)
     assert run("fit", "train.csv", "-a", "jitter(0.1)", *options, "--out", "m")[0] == 0
-    code, out, err = run("predict", "m", "new.csv", "--label", "label")
-    assert (code, err) == (0, "")
-    assert float(out.split("accuracy ")[1].split("%")[0]) > 93
+    assert accuracy_of(run("predict", "m", "new.csv", "--label", "label")) > 93
 
 
 def test_a_real_target_is_regressed(run, tmp_path):
@@ -96,9 +95,9 @@ def test_whole_numbers_are_regressed_if_asked(run, tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
     options = ("--label", "count", "--n-components", 256)
     assert run("fit", "t.csv", *options, "--task", "regression", "--out", "m")[0] == 0
-    code, out, _ = run("predict", "m", "t.csv")
+    code, _, err = run("predict", "m", "t.csv")
     assert code == 0
-    assert float(out.split("R² ")[1].split(" ")[0]) > 0.9
+    assert float(err.split("R² ")[1].split(" ")[0]) > 0.9
 
 
 def test_images_with_a_number_to_predict(run, tmp_path):
@@ -109,15 +108,17 @@ def test_images_with_a_number_to_predict(run, tmp_path):
         tmp_path / "t.csv", index=False
     )
     assert run("fit", "t.csv", "--n-components", 256, "--out", "m")[0] == 0
-    code, out, _ = run("predict", "m", "t.csv", "--label", "ink")
+    code, out, err = run("predict", "m", "t.csv", "--label", "ink")
     assert code == 0
-    assert float(out.split("R² ")[1].split(" ")[0]) > 0.5
+    assert out.startswith("file,label,predicted\n0.png,")
+    assert float(err.split("R² ")[1].split(" ")[0]) > 0.5
 
 
 def accuracy_of(result):
     code, out, err = result
-    assert (code, err) == (0, "")
-    return float(out.split("accuracy ")[1].split("%")[0])
+    assert (code, "accuracy" in out) == (0, False)
+    assert out.splitlines()[0].endswith("predicted,probability")
+    return float(err.split("accuracy ")[1].split("%")[0])
 
 
 def test_a_table_model_loaded_in_python_says_what_it_takes(run, tmp_path):
@@ -144,15 +145,15 @@ def test_a_tables_columns_are_found_by_name(run, tmp_path):
     frame[frame.columns[::-1]].assign(more=1).to_csv(tmp_path / "new.csv", index=False)
     result = run("predict", "m", "new.csv")
     assert accuracy_of(result) == expected
-    assert "does not use were left out: more" in result[1]
+    assert "does not use were left out: more" in result[2]
     frame[frame["colour"] == "red"].to_csv(tmp_path / "new.csv", index=False)
     assert accuracy_of(run("predict", "m", "new.csv")) > 93
     frame.replace({"colour": {"blue": "pink"}}).to_csv(tmp_path / "new.csv", index=False)
     assert (
-        "words of colour that are unknown to the model: pink" in run("predict", "m", "new.csv")[1]
+        "words of colour that are unknown to the model: pink" in run("predict", "m", "new.csv")[2]
     )
     frame.assign(b=np.nan).to_csv(tmp_path / "new.csv", index=False)
-    assert "became the model's mean: b (200)" in run("predict", "m", "new.csv")[1]
+    assert "became the model's mean: b (200)" in run("predict", "m", "new.csv")[2]
     frame.drop(columns="a").to_csv(tmp_path / "new.csv", index=False)
     refused(run("predict", "m", "new.csv"), "lacks 1 of the 3 columns", ": a;")
     frame.assign(a="far").to_csv(tmp_path / "new.csv", index=False)
@@ -172,7 +173,7 @@ def test_new_rows_need_no_labels(run, tmp_path, labels):
     code, out, err = run("predict", "m", "new.csv")
     assert code == 0
     if labels == "one":
-        assert "on 1 example of" in out
+        assert "on 1 example of" in err
     else:
         assert out.startswith("predicted,")
         assert len(out.splitlines()) == 3
@@ -186,8 +187,8 @@ def test_the_test_part_of_an_archive_is_predicted(run, tmp_path):
     assert run("fit", "d.npz", "--n-components", 256, "--out", "m")[0] == 0
     result = run("predict", "m", "d.npz")
     assert accuracy_of(result) > 85
-    assert "x_test and y_test were used and x_train and y_train not" in result[1]
-    assert "on 100 examples" in result[1]
+    assert "x_test and y_test were used and x_train and y_train not" in result[2]
+    assert "on 100 examples" in result[2]
     np.savez(tmp_path / "e.npz", **parts)
     code, out, err = run("predict", "m", "e.npz")
     assert (code, len(out.splitlines())) == (0, 101)
@@ -210,13 +211,23 @@ def test_folders_of_new_images(run, tmp_path):
     assert code == 0
     assert "left out: 0/bad.png" in out
     refused(run("predict", "m", "photos"), "bad.png", "--skip-bad")
-    assert accuracy_of(run("predict", "m", "photos", "--skip-bad")) > 90
+    result = run("predict", "m", "photos", "--skip-bad")
+    assert accuracy_of(result) > 90
+    rows = list(csv.DictReader(result[1].splitlines()))
+    assert list(rows[0]) == ["file", "label", "predicted", "probability"]
+    assert len(rows) == 200  # without the bad one
+    for row in rows:
+        number = int(row["file"].removeprefix(row["label"] + "/").removesuffix(".png"))
+        assert row["label"] == str(DIGITS.target[number])
     (tmp_path / "loose").mkdir()
     for i in range(3):
         Image.fromarray(IMAGES[i]).save(tmp_path / "loose" / f"{i}.png")
-    code, out, _ = run("predict", "m", "loose")
+    (tmp_path / "loose" / "0bad.png").write_bytes(b"no image")
+    code, out, _ = run("predict", "m", "loose", "--skip-bad")
     assert code == 0
-    assert [line.split(",")[0] for line in out.splitlines()] == ["predicted", "0", "1", "2"]
+    assert [line.rpartition(",")[0] for line in out.splitlines()] == [
+        *("file,predicted", "0.png,0", "1.png,1", "2.png,2")
+    ]
     np.savez(tmp_path / "d.npz", x=IMAGES[:100], y=DIGITS.target[:100])
     assert accuracy_of(run("predict", "m", "d.npz")) > 80  # the model's size is for folders only
 
@@ -230,7 +241,7 @@ def test_a_model_saved_from_python_takes_values_as_they_are(run, tmp_path):
     assert accuracy_of(result) == pytest.approx(
         100 * model.score(x[:300].reshape(-1, 64), y[:300]), abs=0.01
     )
-    assert "values were used as is" in result[1]
+    assert "values were used as is" in result[2]
     pd.DataFrame(x.reshape(-1, 64)).assign(y=y).to_csv(tmp_path / "d.csv", index=False)
     assert accuracy_of(run("predict", "m", "d.csv", "--label", "y")) > 93
     refused(run("predict", "m", "d.csv"), "(64,)", "(65,)", "--label")
@@ -324,3 +335,40 @@ def test_advice_is_for_the_command_line(run, tmp_path):
 def test_the_only_class_is_named_in_plain_words():
     with pytest.raises(ValueError, match=r"only one class \(0\.0\)"):
         AugmentedKernelClassifier(n_components=8).fit(np.eye(4), np.zeros(4))
+
+
+def test_labels_are_printed_beside_the_predictions(run):
+    assert run("fit", "digits", *SMALL, "--out", "m")[0] == 0
+    code, out, err = run("predict", "m", "digits")
+    rows = list(csv.DictReader(out.splitlines()))
+    assert (code, len(rows)) == (0, 1797)
+    right = np.mean([row["label"] == row["predicted"] for row in rows])
+    assert err.endswith(f"accuracy {right:.2%} on 1,797 examples of digits\n")
+
+
+def test_several_labels_for_each_example(run, tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(90, 5))
+    y = (x[:, :3] + 0.2 * rng.normal(size=(90, 3)) > 0).astype(int)
+    np.savez(tmp_path / "d.npz", x=x, y=y)
+    np.savez(tmp_path / "new.npz", x[:2])
+    code, out, _ = run("fit", "d.npz", *SMALL, "--holdout", 0.3, "--out", "m")
+    assert code == 0
+    assert float(out.split("average precision ")[1].split("%")[0]) > 80
+    code, out, err = run("predict", "m", "d.npz")
+    assert code == 0
+    rows = [[float(cell) for cell in line.split(",")] for line in out.splitlines()[1:]]
+    labels, scores = np.split(np.array(rows), 2, axis=1)
+    assert np.array_equal(labels, y)
+    expected = label_ranking_average_precision_score(labels, scores)
+    assert err.endswith(f"average precision {expected:.2%} on 90 examples of d.npz\n")
+    code, out, _ = run("predict", "m", "new.npz")
+    assert code == 0
+    assert [line.count(",") for line in out.splitlines()] == [2, 2, 2]
+    assert out.startswith("predicted_0,predicted_1,predicted_2\n")
+    np.savez(tmp_path / "two.npz", x=x, y=y[:, :2])
+    refused(run("predict", "m", "two.npz"), "predicts 3 labels", "shape (90, 2)", "leave them out")
+    np.savez(tmp_path / "one.npz", x=x, y=y[:, 0])
+    refused(run("predict", "m", "one.npz"), "predicts 3 labels", "shape (90,)")
+    assert run("fit", "one.npz", "--task", "regression", *SMALL, "--out", "n")[0] == 0
+    refused(run("predict", "n", "d.npz"), "predicts one value for each example", "shape (90, 3)")

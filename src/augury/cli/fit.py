@@ -15,6 +15,8 @@ from augury.cli.output import check_outputs
 from augury.cli.reading import connected, read, stream
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from augury.data import Dataset
 
 
@@ -127,20 +129,35 @@ def fit(
         )
     seconds = time.perf_counter() - started
     count = len(train) if whole is None else len(whole)
-    save_model(model, out, about={"preparation": found.preparation.to_dict()})
+    about: dict[str, Any] = {"preparation": found.preparation.to_dict()}
+    if found.tags is not None:
+        about["tags"] = list(found.tags)
+    save_model(model, out, about=about)
     print(f"{found.name}: {count:,} examples of {found.kind} data")
     for note in (*found.notes, *filter(None, [model.note_])):
         print(f"  {note}")
     print(f"{model.describe()}; {seconds:.1f} s")
     if len(test):
-        value = model.score(found.x[test], labels[test])
-        print(f"{say_score(value, real)} on {len(test):,} held-out examples")
+        predicted, tagged = model.predict(found.x[test]), found.tags is not None
+        said = say_score(predicted, labels[test], real=real, tagged=tagged)
+        print(f"{said} on {len(test):,} held-out examples")
     print(f"wrote {out}")
 
 
-def say_score(value: float, real: bool) -> str:
-    """Return the score of a model on labelled examples, in words."""
-    return f"R² {value:.3f}" if real else f"accuracy {value:.2%}"
+def say_score(predicted: np.ndarray, labels: np.ndarray, *, real: bool, tagged: bool) -> str:
+    """Return how good predictions are, in words; `tagged` if an example has several labels."""
+    if tagged:
+        import torch
+
+        from augury.statistics.precision import average_precision
+
+        values = average_precision(torch.from_numpy(predicted), torch.from_numpy(labels))
+        return f"average precision {float(values.mean()):.2%}"
+    if real:
+        from sklearn.metrics import r2_score
+
+        return f"R² {r2_score(labels, predicted):.3f}"
+    return f"accuracy {float((predicted == labels).mean()):.2%}"
 
 
 def _split(found: Dataset, holdout: float, seed: int) -> tuple[Any, Any]:

@@ -28,7 +28,7 @@ def predict(
     data: options.Data,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the predictions as CSV, one row per example."),
+        typer.Option(metavar="FILE", help="Write the predictions to a file instead of printing them."),
     ] = None,
     device: options.Device = "auto",
     label: Annotated[
@@ -45,7 +45,9 @@ def predict(
 ) -> None:
     """Predict the labels of DATA with a fitted MODEL.
 
-    If DATA has labels, print the accuracy too.
+    Print them as CSV, with the name of each file where DATA is files. If DATA has labels, print the
+    accuracy too, on standard error unless --out is given; for numbers R², for several labels per
+    example average precision.
     """
     out = unless_printed(out)
     check_outputs(data, model, out=out)
@@ -76,39 +78,65 @@ def predict(
             f"the model expects examples of shape {fitted.shape_}, got {found.x.shape[1:]}; "
             "for a table, pass --label"
         )
-    shown = out is not None or found.y is not None
-    for note in found.notes:
-        print(f"  {note}", file=sys.stdout if shown else sys.stderr)  # else it goes with the CSV
     predicted = fitted.predict(found.x)
-    text = _table(fitted, found, predicted) if out is not None or found.y is None else ""
-    if out is not None:
-        write(out, text)
+    if found.y is not None and found.y.shape != predicted.shape:
+        many = count(predicted.shape[1], "label") if predicted.ndim == 2 else "one value"
+        raise AuguryError(
+            f"the model predicts {many} for each example, but the labels of {found.name} have "
+            f"shape {found.y.shape}; leave them out"
+        )
+    tags = _tags(about, predicted)
+    text = _table(fitted, found, predicted, tags)
+    said = [f"  {note}" for note in found.notes]
     if found.y is not None:
-        _show_score(fitted, found, found.y, predicted)
-    print(text if out is None else f"wrote {out}\n", end="")
+        said += _score(fitted, found, found.y, predicted, tagged="tags" in about)
+    if out is None:
+        print(text, end="")
+    else:
+        write(out, text)
+        said.append(f"wrote {out}")
+    for line in said:
+        print(line, file=sys.stderr if out is None else sys.stdout)  # beside the CSV, not in it
 
 
-def _show_score(model: Any, found: NewExamples, labels: np.ndarray, predicted: Any) -> None:
+def _tags(about: dict[str, Any], predicted: np.ndarray) -> list[str] | None:
+    """Return the names of the labels of a model that predicts several; None if it does not."""
+    if predicted.ndim == 1:
+        return None
+    names = about.get("tags")
+    fits = isinstance(names, list) and len(names) == predicted.shape[1]
+    return [str(name) for name in (names if fits else range(predicted.shape[1]))]
+
+
+def _score(
+    model: Any, found: NewExamples, labels: np.ndarray, predicted: np.ndarray, *, tagged: bool
+) -> list[str]:
+    """Return lines that say how well predictions agree with labels."""
     import numpy as np
 
     from augury.data.labels import as_written
 
+    said: list[str] = []
     real = not hasattr(model, "classes_")
-    if real:
-        value = model.score(found.x, labels)
-    else:
+    if not real:
         known: Any = as_written(model.classes_)
         unknown = np.setdiff1d(labels, known)
         if len(unknown):
-            print(f"  the model does not know {count(len(unknown), 'class')} of the data")
-        value = float(np.mean(as_written(predicted) == labels))
-    print(f"{say_score(value, real)} on {count(len(found.x), 'example')} of {found.name}")
+            said.append(f"  the model does not know {count(len(unknown), 'class')} of the data")
+        predicted = np.asarray(as_written(predicted))
+    score = say_score(predicted, labels, real=real, tagged=tagged)
+    return [*said, f"{score} on {count(len(found.x), 'example')} of {found.name}"]
 
 
-def _table(model: Any, found: NewExamples, predicted: Any) -> str:
-    """Write predictions as CSV, with the labels if there are any."""
-    columns: dict[str, list[Any]] = {} if found.y is None else {"label": found.y.tolist()}
-    columns["predicted"] = predicted.tolist()
+def _table(model: Any, found: NewExamples, predicted: np.ndarray, tags: list[str] | None) -> str:
+    """Write predictions as CSV, with the files and the labels if there are any."""
+    columns: dict[str, Any] = {"file": found.files} if found.files else {}
+    for name, values in (("label", found.y), ("predicted", predicted)):
+        if values is not None and tags is not None:
+            each = zip(tags, values.T.tolist(), strict=True)
+            columns |= {f"{name}_{tag}": column for tag, column in each}
+        elif values is not None:
+            columns[name] = values.tolist()
     if hasattr(model, "classes_"):
         chance = model.predict_proba(found.x).max(1)
         columns["probability"] = [f"{value:.4f}" for value in chance]

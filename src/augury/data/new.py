@@ -6,12 +6,13 @@ import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from augury._base.errors import AuguryError
 from augury.data.labels import as_written
-from augury.data.layout import arrange
+from augury.data.layout import arrange, to_array
 from augury.data.preparation import Preparation
 from augury.data.readers.find_parts import shard_files
 from augury.data.readers.paths import read_path
@@ -22,12 +23,16 @@ from augury.data.source import Progress, Request, Source, reading
 
 @dataclass(frozen=True)
 class NewExamples:
-    """Examples as a model takes them, and labels as people write them, if they have any."""
+    """Examples as a model takes them, and labels as people write them, if they have any.
+
+    `files` has the file of each example, where each is one.
+    """
 
     x: np.ndarray
     y: np.ndarray | None
     name: str
     notes: tuple[str, ...]
+    files: tuple[str, ...] = ()
 
 
 def load_new(
@@ -68,6 +73,9 @@ def load_new(
         np.concatenate(labels) if len(labels) == len(parts) else None,
         path.name or path.resolve().name,
         tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        tuple(file for part in parts for file in part.files)
+        if all(part.files for part in parts)
+        else (),
     )
 
 
@@ -92,7 +100,7 @@ def _load(
             if math.prod(shape) == math.prod(x.shape[1:]):
                 x = x.reshape(len(x), *shape)
         y = _labels(found, len(x), real, notes)
-    return NewExamples(x, y, name, tuple(notes))
+    return NewExamples(x, y, name, tuple(notes), found.files)
 
 
 def _labels(source: Source, count: int, real: bool, notes: list[str]) -> np.ndarray | None:
@@ -101,12 +109,16 @@ def _labels(source: Source, count: int, real: bool, notes: list[str]) -> np.ndar
         return None
     if source.classes is not None:
         return np.array(source.classes)[np.asarray(source.y, dtype=int)]
-    y = as_written(source.y)
+    several = _several(source.y) if real else None
+    y = as_written(source.y if several is None else several.ravel())
     if y is None:
         notes.append("some labels are missing: predictions were not compared with them")
         return None
-    if len(y) != count:
-        raise AuguryError(f"{len(y):,} labels for {count:,} examples; give one for each, or none")
+    found = len(y if several is None else several)
+    if found != count:
+        raise AuguryError(f"{found:,} labels for {count:,} examples; give one for each, or none")
+    if several is not None:
+        return several
     if not real:
         return y
     try:
@@ -116,3 +128,11 @@ def _labels(source: Source, count: int, real: bool, notes: list[str]) -> np.ndar
             f"the model predicts numbers, but the labels are words, such as {str(y[0])[:80]!r}; "
             "leave them out"
         ) from None
+
+
+def _several(y: Any) -> np.ndarray | None:
+    """Return labels that are a table of numbers, a column for each label; None if they are not."""
+    values = to_array(y, "labels")
+    if values.ndim != 2 or values.shape[1] < 2 or values.dtype.kind not in "biuf":
+        return None
+    return values.astype(np.float64)

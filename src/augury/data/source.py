@@ -51,6 +51,8 @@ class Source:
         What each example belongs to, such as a speaker, where that was asked for.
     rate
         The samples of a second of sound.
+    files
+        The file that each new example is from, below the directory or as the table lists it.
     """
 
     x: np.ndarray
@@ -66,6 +68,7 @@ class Source:
     total: int = 0
     groups: Any = None
     rate: int | None = None
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,7 @@ def read_images(listing: Listing, request: Request) -> Source:
         notes=(*notes, *reading.bad.notes()),
         total=len(listing.files) - len(reading.bad.names),
         groups=reading.take_groups(numbers),
+        files=reading.take_names(numbers),
     )
 
 

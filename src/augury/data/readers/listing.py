@@ -130,6 +130,13 @@ class Reading:
         """Return the groups of these files, or None."""
         return _at(self.groups, numbers)
 
+    def take_names(self, numbers: np.ndarray) -> tuple[str, ...]:
+        """Return what to call these files, where they are new."""
+        if not self.request.new:
+            return ()
+        root = self.listing.root
+        return tuple(relative(self.files[number], root) for number in numbers.tolist())
+
     def _none(self, count: int) -> AuguryError:
         where = flat(self.listing.shown)
         return AuguryError(f"none of the {count:,} {self.listing.noun}s in {where} can be read")

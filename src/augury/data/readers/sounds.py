@@ -50,6 +50,7 @@ def read_sounds(listing: Listing, request: Request) -> Source:
         total=max(len(listing.files) - len(reading.bad.names), len(numbers)),
         groups=groups,
         rate=rate,
+        files=reading.take_names(numbers),
     )
 
 

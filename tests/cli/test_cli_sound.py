@@ -9,6 +9,8 @@ import pytest
 import soundfile
 from refusal import said_in_one_line
 
+from augury.kernel import about_model
+
 
 @pytest.fixture
 def recordings(tmp_path):
@@ -54,3 +56,27 @@ def test_refusals(run, recordings):
         run("rank", "digits", "--background", recordings / "noise.wav"),
         "--background is for sound",
     )
+
+
+def test_fit_reads_clips_as_asked_and_predict_as_the_model(run, recordings):
+    asked = ("--rate", 2000, "--seconds", 0.1)
+    fit = ("fit", "recordings", *asked, "--n-components", 64, "--out", "m")
+    assert run(*fit)[0] == 0
+    kept = about_model(recordings / "m")["preparation"]
+    assert (kept["rate"], kept["shape"]) == (2000, [1, 200])
+    code, out, err = run("predict", "m", "recordings")
+    assert code == 0
+    rows = out.splitlines()
+    assert len(rows) == 1 + 36  # one for each recording, though fitted to three clips of it
+    assert rows[0] == "file,label,predicted,probability"
+    assert rows[1].startswith("high/a_0.wav,high,")
+    assert "resampled to 2,000 Hz" in err
+    assert "clips of 0.1 s" in err
+
+
+def test_shards_are_not_recordings(run, tmp_path):
+    for k in range(2):
+        x = np.random.default_rng(k).normal(size=(20, 3))
+        np.savez(tmp_path / f"part-{k}.npz", x=x, y=np.arange(20) % 2)
+    fit = ("fit", tmp_path, "--n-components", 8, "--out", tmp_path.parent / "m")
+    said_in_one_line(run(*fit, "--rate", 2000), "--rate and --seconds are for recordings")

@@ -58,6 +58,8 @@ def fit(
     kind: options.Kind = None,
     task: options.Task = None,
     group: options.Group = None,
+    rate: options.Rate = None,
+    seconds: options.Seconds = None,
     skip_bad: options.SkipBad = False,
 ) -> None:
     """Train a kernel model with an augmentation."""
@@ -84,11 +86,13 @@ def fit(
     whole = None
     if not holdout and loss == "quadratic":
         whole = stream(data, label=label, size=size, kind=kind, task=task, seed=seed)
+    if whole is not None and (rate is not None or seconds is not None):
+        raise AuguryError("--rate and --seconds are for recordings, not for shards; remove them")
     if journal is not None and cluster is None and whole is None:
         raise AuguryError("--journal saves the sums of shards; use it with shards or --cluster")
     found = whole.about if whole is not None else read(
         data, label=label, size=size, kind=kind, task=task, group=group, seed=seed,
-        skip_bad=skip_bad,
+        skip_bad=skip_bad, rate=rate, seconds=seconds,
     )  # fmt: skip
     assert found.preparation is not None  # `load` always has one
     parsed.check(found.shape)
@@ -127,7 +131,7 @@ def fit(
             cluster=workers,
             journal=journal,
         )
-    seconds = time.perf_counter() - started
+    took = time.perf_counter() - started
     count = len(train) if whole is None else len(whole)
     about: dict[str, Any] = {"preparation": found.preparation.to_dict()}
     if found.tags is not None:
@@ -136,7 +140,7 @@ def fit(
     print(f"{found.name}: {count:,} examples of {found.kind} data")
     for note in (*found.notes, *filter(None, [model.note_])):
         print(f"  {note}")
-    print(f"{model.describe()}; {seconds:.1f} s")
+    print(f"{model.describe()}; {took:.1f} s")
     if len(test):
         predicted, tagged = model.predict(found.x[test]), found.tags is not None
         said = say_score(predicted, labels[test], real=real, tagged=tagged)

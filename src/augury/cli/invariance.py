@@ -62,6 +62,8 @@ def invariance(
     label: options.Label = None,
     size: options.Size = None,
     kind: options.Kind = None,
+    rate: options.Rate = None,
+    seconds: options.Seconds = None,
     skip_bad: options.SkipBad = False,
     json: options.Json = None,
     report: options.Report = None,
@@ -91,9 +93,11 @@ def invariance(
     whole = None
     if max_examples == 0:
         whole = stream(data, label=label, size=size, kind=kind, seed=seed)
+    if whole is not None and (rate is not None or seconds is not None):
+        raise AuguryError("--rate and --seconds are for recordings, not for shards; remove them")
     found = whole.about if whole is not None else read(
         data, label=label, size=size, kind=kind, max_examples=max_examples, seed=seed,
-        skip_bad=skip_bad,
+        skip_bad=skip_bad, rate=rate, seconds=seconds,
     )  # fmt: skip
 
     def measure(spec: str, filled: Path | None, kept: Path | None) -> InvarianceProfile:

@@ -28,7 +28,9 @@ def predict(
     data: options.Data,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the predictions to a file instead of printing them."),
+        typer.Option(
+            metavar="FILE", help="Write the predictions to a file instead of printing them."
+        ),
     ] = None,
     device: options.Device = "auto",
     label: Annotated[

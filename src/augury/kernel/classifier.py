@@ -149,9 +149,8 @@ class AugmentedKernelClassifier(ClassifierMixin, KernelModel):
             )
         self.classes_, numbers = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
-            raise AuguryError(
-                f"y has only one class ({self.classes_.tolist()[0]!r}); a classifier needs at least two"
-            )
+            only = self.classes_.tolist()[0]
+            raise AuguryError(f"y has only one class ({only!r}); a classifier needs at least two")
         index = torch.from_numpy(numbers).to(resolve_device(self.device))
         one_hot = torch.nn.functional.one_hot(index, len(self.classes_)).double()
         self._fit_features(x, one_hot)

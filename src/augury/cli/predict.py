@@ -106,8 +106,9 @@ def _tags(about: dict[str, Any], predicted: np.ndarray) -> list[str] | None:
     if predicted.ndim == 1:
         return None
     names = about.get("tags")
-    fits = isinstance(names, list) and len(names) == predicted.shape[1]
-    return [str(name) for name in (names if fits else range(predicted.shape[1]))]
+    if not isinstance(names, list) or len(names) != predicted.shape[1]:
+        names = range(predicted.shape[1])
+    return [str(name) for name in names]
 
 
 def _score(

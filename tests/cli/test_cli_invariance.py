@@ -92,6 +92,7 @@ def test_two_networks_are_compared(run, tmp_path):
     )  # fmt: skip
     assert code == 0
     assert "ratio" in out
+    assert "than networks_here:other in" in " ".join(out.split())
     found = InvarianceProfile.from_json((tmp_path / "out.json").read_text())
     assert found.layers == ("0", "3", "4")
     assert found.against == "networks_here:other"

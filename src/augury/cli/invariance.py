@@ -138,6 +138,7 @@ def show(result: InvarianceProfile) -> None:
     from rich.text import Text
 
     from augury.report.invariance import say as number
+    from augury.report.invariance import sentences
 
     data = result.dataset
     say(f"{result.network} on {data['name']}: {data['examples']:,} examples")
@@ -152,11 +153,15 @@ def show(result: InvarianceProfile) -> None:
     for name in result.layers:
         rows = [result[name, augmentation] for augmentation in result.augmentations]
         values = [
-            text for r in rows for text in (number(r.relative), *([number(r.ratio)] * compared))
+            text
+            for r in rows
+            for text in (number(r.relative), *([number(r.relative_ratio)] * compared))
         ]
         table.add_row(Text(name), f"{rows[0].size:,}", *values)
     say(table)
     note = "squared distance of views, relative to that between different examples"
     if compared:
-        note += f"; ratio of the distance to that of {result.against}"
+        note += f"; ratio to that of {result.against}"
     say(f"{note}; {result.n_views} views; {result.seconds:.1f} s", dim=True)
+    if compared:
+        say(sentences(result)[0])

@@ -68,15 +68,26 @@ def sentences(profile: InvarianceProfile) -> list[str]:
 
 
 def _compared(profile: InvarianceProfile) -> str:
-    known = [c for c in profile.rows if c.ratio is not None and c.layer != "input"]
-    worse = [f"{c.layer} under {c.augmentation}" for c in known if (c.ratio or 0) >= 1]
-    text = (
-        f"{profile.network} is more invariant than {profile.against} in "
-        f"{len(known) - len(worse)} of {count(len(known), 'case')} (a layer under an augmentation)"
-    )
-    if not worse:
-        return f"{text}."
-    return f"{text}; the exception{'s are' if len(worse) > 1 else ' is'} {listed(worse, 4)}."
+    """Return which network is more invariant, by Δ / D: Δ falls if all features are scaled down."""
+    known = [c for c in profile.rows if c.relative_ratio is not None and c.layer != "input"]
+    this, other = profile.network, profile.against
+    if not known:
+        return f"{this} and {other} cannot be compared: no ratio of their layers is known."
+    less = [f"{c.layer} under {c.augmentation}" for c in known if c.more_invariant is False]
+    more = sum(c.more_invariant is True for c in known)
+    cases = f"{count(len(known), 'case')} (a layer under an augmentation)"
+    if not more and not less:
+        if all(say(c.relative_ratio) == "1.000" for c in known):
+            return f"No difference: {this} is as invariant as {other} in {cases}."
+        return (
+            f"No clear difference between {this} and {other}: their intervals overlap in {cases}."
+        )
+    parts = [f"{this} is more invariant than {other} in {more} of {cases}"]
+    if less:
+        parts.append(f"less invariant in {len(less)} ({listed(less, 4)})")
+    if same := len(known) - more - len(less):
+        parts.append(f"not clearly different in {same}")
+    return f"{', '.join(parts)}."
 
 
 def say(value: float | None) -> str:
@@ -118,7 +129,7 @@ def _ratios(profile: InvarianceProfile) -> list[tuple[str, HeatMap]]:
     if profile.against is None:
         return []
     found = []
-    for field, name in (("ratio", "distance"), ("relative_ratio", "relative distance")):
+    for field, name in (("relative_ratio", "relative distance"), ("ratio", "distance")):
         values = _matrix(profile, lambda c, field=field: getattr(c, field))
         with np.errstate(divide="ignore"):
             logs = -np.log2(values)
@@ -225,7 +236,8 @@ def profile_figure(profile: InvarianceProfile) -> Figure:
         low, high = ([math.nan if v is None else v for v in ends] for ends in _ends(cells))
         plots[0].fill_between(at, low, high, color=style["color"], alpha=0.15, linewidth=0)
         if compared:
-            plots[1].plot(at, [math.nan if c.ratio is None else c.ratio for c in cells], **style)
+            ratios = [c.relative_ratio for c in cells]
+            plots[1].plot(at, [math.nan if r is None else r for r in ratios], **style)
     plots[0].set_ylabel("distance under T / between examples")
     plots[0].set_ylim(bottom=0)
     if compared:

@@ -37,10 +37,34 @@ class LayerInvariance:
     """Δ divided by that of the other network: below 1 if this one is more invariant."""
     relative_ratio: float | None = None
     """The same for Δ / D, which does not change with the scale of a network's features."""
+    against_low: float | None = None
+    against_high: float | None = None
+    """The 95 % interval of the other network's Δ / D."""
 
     def _problem(self) -> str:
         measured = ("size", "distance", "between", "relative", "ratio", "relative_ratio")
-        return below_zero(self, *measured) or bad_interval(self.low, self.high)
+        return (
+            below_zero(self, *measured)
+            or bad_interval(self.low, self.high)
+            or bad_interval(self.against_low, self.against_high)
+        )
+
+    @property
+    def more_invariant(self) -> bool | None:
+        """Whether this network is more invariant than the other; None if they do not differ.
+
+        Judged by Δ / D. They differ if their intervals do not overlap or, where there are none, if
+        the ratio differs from 1 in its first three decimals.
+        """
+        ratio = self.relative_ratio
+        if ratio is None or abs(ratio - 1) < 0.0005:
+            return None
+        if self.low is None or self.high is None:
+            return ratio < 1
+        if self.against_low is None or self.against_high is None:
+            return ratio < 1
+        overlap = self.low <= self.against_high and self.against_low <= self.high
+        return None if overlap else ratio < 1
 
 
 @dataclass(frozen=True)
@@ -88,7 +112,8 @@ class InvarianceProfile(Result):
         """Return this profile with ratios to another network's, for example one trained without T.
 
         The networks must have the same layers. The ratio of distances is
-        Δ_{l,T,T} / Δ_{l,T,∅} of the paper's last figure.
+        Δ_{l,T,T} / Δ_{l,T,∅} of the paper's last figure. Which network is more invariant is
+        judged by the ratio of Δ / D, which does not change with the scale of the features.
         """
         known = {(c.layer, c.augmentation): c for c in other.rows}
         missing = [c for c in self.rows if (c.layer, c.augmentation) not in known]
@@ -105,6 +130,8 @@ class InvarianceProfile(Result):
                     row,
                     ratio=_ratio(row.distance, base.distance),
                     relative_ratio=_ratio(row.relative, base.relative),
+                    against_low=base.low,
+                    against_high=base.high,
                 )
             )
         return replace(self, rows=tuple(rows), against=other.network)

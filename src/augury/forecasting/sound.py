@@ -22,10 +22,11 @@ TRUST = {
         "Forecasts were compared with real training on two data sets, each with constants fitted "
         "to the other. On spoken digits, trained on three or four speakers and tested on others, "
         "the rank correlation with the real order was 0.63 to 0.92 (mean 0.79), and the best of "
-        "the top three candidates fell 2 points short of the best candidate on average, which "
-        "gained 4 to 17 points: so few speakers differ too much. On instrument notes, the "
-        "correlation was 0.97, and the best of the top three fell 0 points short. All 32 verdicts "
-        "without “probably” were right, and 75 of 82 if those with “probably” are counted."
+        "the top three candidates gained 2 points less, on average, than the best of all, which "
+        "gained 4 to 17 points. With so few speakers, what helps on some does not always help on "
+        "the others. On instrument notes, the correlation was 0.97, and the best of the top three "
+        "gained as much as the best. All 32 verdicts without “probably” were right, and 75 of 82 if those "
+        "with “probably” are counted."
     )
 }
 """How far forecasts can be relied on."""

@@ -59,3 +59,19 @@ def test_a_difference_within_the_intervals_does_not_count() -> None:
 def test_without_a_layer_there_is_nothing_to_compare() -> None:
     other = profile((0.5, 0.0, 0.0, 0.0), name="b")
     assert "cannot be compared" in lead(profile((0.5, 0.4, 0.3, 0.2)), other)
+
+
+def test_a_profile_prints_as_a_short_table() -> None:
+    found = profile((0.5, 0.2, 0.6, 0.2))
+    assert str(found).splitlines() == [
+        "layer  features  flips",
+        "input        16  0.500",
+        "conv1        16  0.200",
+        "conv2        16  0.600",
+        "fc           16  0.200",
+        "squared distance of views, relative to that between different examples",
+    ]
+    *_, line, note, said = str(found.compare(OTHER)).splitlines()
+    assert line == "fc           16  0.200  1.000"
+    assert note.startswith("squared distance")
+    assert said.startswith("a is more invariant than b in 1 of 3 cases")

@@ -221,6 +221,31 @@ def to_markdown(profile: InvarianceProfile) -> str:
     return ("\n\n".join(parts) + "\n").encode("utf-8", "replace").decode()
 
 
+def profile_text(profile: InvarianceProfile) -> str:
+    """Return a profile as a plain table: relative distances, one line per layer."""
+    compared = profile.against is not None
+    rows = [["layer", "features"]]
+    for augmentation in profile.augmentations:
+        rows[0] += [augmentation, *(["ratio"] * compared)]
+    for layer in profile.layers:
+        cells = [profile[layer, augmentation] for augmentation in profile.augmentations]
+        rows.append([layer, f"{cells[0].size:,}"])
+        for cell in cells:
+            rows[-1] += [say(cell.relative), *([say(cell.relative_ratio)] * compared)]
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    lines = [
+        "  ".join(
+            [
+                row[0].ljust(widths[0]),
+                *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True)),
+            ]
+        )
+        for row in rows
+    ]
+    lines.append("squared distance of views, relative to that between different examples")
+    return "\n".join([*lines, *([_compared(profile)] if compared else [])])
+
+
 def profile_figure(profile: InvarianceProfile) -> Figure:
     """Draw the relative distance along the layers; below it the ratio, where there is one."""
     layers, compared = profile.layers, profile.against is not None

@@ -108,6 +108,11 @@ class InvarianceProfile(Result):
                 return row
         raise KeyError(key)
 
+    def __str__(self) -> str:
+        from augury.report.invariance import profile_text
+
+        return profile_text(self)
+
     def compare(self, other: InvarianceProfile) -> InvarianceProfile:
         """Return this profile with ratios to another network's, for example one trained without T.
 

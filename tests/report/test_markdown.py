@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from report_rankings import EVIL, SPECS, make_ranking
+from report_rankings import EVIL, SPECS, make_ranking, with_data
 
-from augury.report import to_markdown
+from augury.report import to_html, to_markdown
 from augury.report.markdown import code, escape
+from augury.report.ranking import facts
 from augury.report.words import INTERVAL, Unit
+from augury.results.ranking import Baseline, Ranking
 
 
 def cells(line: str) -> list[str]:
@@ -55,3 +57,39 @@ def test_markdown_escapes() -> None:
     assert escape("a*b_[c]\n<d>|`") == r"a\*b\_\[c\] &lt;d&gt;\|\`"
     assert code("a`b") == "`` a`b ``"
     assert "````\na```b\n````" in to_markdown(replace(make_ranking(), command="a```b"))
+
+
+def table_head(ranking: Ranking) -> list[str]:
+    (part,) = re.findall(r"## All candidates\n\n(.*?)\n", to_markdown(ranking))
+    return cells(part)
+
+
+def test_the_score_is_named_with_its_unit() -> None:
+    trial = make_ranking(score="trial")
+    assert table_head(trial)[-1] == "expected accuracy, %"
+    assert ">Expected accuracy, %<" in to_html(trial)
+    assert table_head(with_data(trial, task="regression"))[-1] == "expected variance explained, %"
+    ridge = make_ranking(score="kernel-ridge", baseline=Baseline(-0.0599, -0.07, -0.05))
+    text = to_markdown(ridge)
+    assert table_head(ridge)[-1] == "minus held-out loss"
+    assert "+0.021 loss reduction (" in text
+    assert "minus held-out loss −0.060 (" in text
+    assert "kernel-ridge: minus the held-out loss of ridge regression" in text
+    assert "expected in the planned training" in to_markdown(trial)
+
+
+def test_the_method_shows_only_what_applies() -> None:
+    done = {"level": 3, "epochs": 1, "examples": 300, "folds": 1, "replicas": 2, "side": 32}
+    found = dict(facts(make_ranking(score="trial", effort=done)))
+    assert found["Effort"] == (
+        "level 3; each candidate trained once for 1 epoch on 300 examples; a network without "
+        "augmentation 2 times"
+    )
+    assert "Views of each example" not in found
+    large = with_data(make_ranking(score="trial", effort=done), shape=[3, 64, 48])
+    assert dict(facts(large))["Effort"].endswith("; images reduced to 32 pixels")
+    trees = make_ranking(score="boosting", effort={"folds": 4, "repeats": 1, "copies": 3})
+    assert dict(facts(trees))["Effort"] == (
+        "4 folds, every row held out once; 3 augmented copies of each row"
+    )
+    assert dict(facts(make_ranking()))["Views of each example"] == "8"

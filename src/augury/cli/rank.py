@@ -255,8 +255,9 @@ def show(result: Ranking) -> None:
     """Print a ranking as a table, and what it comes to in words."""
     from rich.text import Text
 
-    from augury.report.ranking import metric
+    from augury.report.ranking import without
     from augury.report.verdict import sentences
+    from augury.report.words import Unit
 
     data = result.dataset
     about = f"{data['name']}: {data['examples']:,} examples of {data['kind']} data"
@@ -291,10 +292,9 @@ def show(result: Ranking) -> None:
             Text(row.verdict, style=_STYLE[row.verdict]),
         )
     say(table)
-    expected = " expected" if trial else ""
     say(
-        f"{result.baseline.score:.{digits}f} {metric(result)}{expected} without augmentation; "
-        f"{result.features}; {result.seconds:.1f} s",
+        f"{without(result, Unit('', digits))} without augmentation; {result.features}; "
+        f"{result.seconds:.1f} s",
         dim=True,
     )
     say(" ".join(sentences(result)))

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from augury.report import findings, ranking, verdict
-from augury.report.words import INTERVAL, Unit, chance
+from augury.report.words import INTERVAL, Unit, chance, score_name
 
 if TYPE_CHECKING:
     from augury.results.ranking import Ranking, Row
@@ -123,7 +123,7 @@ def _rows(result: Ranking) -> str:
     empty = [""] * known
     rows.append(["", "no augmentation", "", "", "", *empty, unit.plain(result.baseline.score)])
     sure = ["likely to help"] * known
-    header = ["rank", "candidate", "verdict", "gain", INTERVAL, *sure, escape(result.score)]
+    header = ["rank", "candidate", "verdict", "gain", INTERVAL, *sure, escape(score_name(result))]
     return table(header, rows, right=3 + known)
 
 

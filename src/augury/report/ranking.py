@@ -15,7 +15,16 @@ from augury.report.heat import HeatMap, heat_map
 from augury.report.intervals import Chart, ChartInterval, interval_chart
 from augury.report.page import asset, json_name, render, render_page
 from augury.report.pictures import Strip, strips
-from augury.report.words import INTERVAL, METRICS, TONES, Unit, chance, duration
+from augury.report.words import (
+    INTERVAL,
+    METRICS,
+    TONES,
+    Unit,
+    chance,
+    duration,
+    score_name,
+    score_words,
+)
 
 if TYPE_CHECKING:
     from augury.results.ranking import Gallery, Ranking, Row
@@ -77,6 +86,7 @@ def _shared(ranking: Ranking, found: tuple[findings.Finding, ...]) -> dict[str, 
         "rows": ranking.rows,
         "baseline": ranking.baseline,
         "unit": Unit.of(ranking),
+        "score": score_name(ranking),
         # Several fragments may share a notebook, so their ids must differ.
         "uid": "a" + hashlib.sha256(ranking.to_json().encode("utf-8", "replace")).hexdigest()[:8],
     }
@@ -228,9 +238,10 @@ def not_pasted(ranking: Ranking) -> list[str]:
             why = "This ranking cannot tell whether any candidate helps"
         missing.append(f"{why}, so there is nothing to copy.")
     if not ranking.command:
+        views = "" if ranking.in_points else f"n_views={ranking.n_views}, "
         missing.append(
             "The ranking was computed in Python: repeat it with augury.rank on the same data and "
-            f"score={ranking.score!r}, n_views={ranking.n_views}, seed={ranking.seed}."
+            f"score={ranking.score!r}, {views}seed={ranking.seed}."
         )
     return missing
 
@@ -245,14 +256,14 @@ def facts(ranking: Ranking) -> list[tuple[str, str]]:
         ("Examples", f"{data['examples']:,}" if "examples" in data else "unknown"),
         ("Shape of an example", " × ".join(str(s) for s in data.get("shape") or ()) or "unknown"),
         ("Classes", _classes(data)),
-        ("Score", ranking.score.replace("-", " ")),
+        ("Score", score_words(ranking)),
         ("Features", ranking.features),
         (
             "Without augmentation",
-            f"{unit.plain(base.score)} {metric(ranking)} "
+            f"{without(ranking, unit)} "
             f"({INTERVAL} {unit.plain(base.low)} to {unit.plain(base.high)})",
         ),
-        ("Views of each example", f"{ranking.n_views:,}"),
+        *([] if ranking.in_points else [("Views of each example", f"{ranking.n_views:,}")]),
         ("Seed", str(ranking.seed)),
         *_effort(ranking),
         ("Time", duration(ranking.seconds)),
@@ -270,18 +281,40 @@ def _classes(data: dict[str, Any]) -> str:
     return "none: a real-valued target" if classes is None else f"{len(classes):,}"
 
 
-def metric(ranking: Ranking) -> str:
-    """Return the unit of a score and what it is of: ``% accuracy``, or the name of a score."""
+def without(ranking: Ranking, unit: Unit) -> str:
+    """Return the score without augmentation: ``94.3 % accuracy expected``."""
+    value = unit.plain(ranking.baseline.score)
     if not ranking.in_points:
-        return Unit.of(ranking).name
-    return f"% {METRICS.get(str(ranking.dataset.get('task')), 'accuracy')}"
+        return f"{score_name(ranking)} {value}"
+    return f"{value} % {METRICS.get(str(ranking.dataset.get('task')), 'accuracy')} expected"
 
 
 def _effort(ranking: Ranking) -> list[tuple[str, str]]:
-    """Return what the trial did, in one entry."""
-    said = ", ".join(f"{name} {_plain(value)}" for name, value in ranking.effort.items())
-    return [("Effort", said)] if said else []
+    """Return what was trained, in one entry: of what the trial was told, only what applied."""
+    done = ranking.effort
+    parts = [f"level {done['level']}"] if "level" in done else []
+    if {"folds", "replicas", "epochs", "examples"} <= done.keys():
+        trained = f"for {count(done['epochs'], 'epoch')} on {count(done['examples'], 'example')}"
+        plain = done["folds"] * done["replicas"]
+        parts.append(f"each candidate trained {_times(done['folds'])} {trained}")
+        parts.append(f"a network without augmentation {_times(plain)}")
+        side = done.get("side")
+        if side and ranking.dataset.get("kind") == "image" and _side(ranking) > side:
+            parts.append(f"images reduced to {side} pixels")
+    elif {"folds", "repeats", "copies"} <= done.keys():
+        parts.append(
+            f"{count(done['folds'], 'fold')}, every row held out {_times(done['repeats'])}"
+        )
+        copies = "copy" if done["copies"] == 1 else "copies"
+        parts.append(f"{done['copies']} augmented {copies} of each row")
+    else:
+        parts = [f"{name} {value}" for name, value in done.items()]
+    return [("Effort", "; ".join(parts))] if parts else []
 
 
-def _plain(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
+def _side(ranking: Ranking) -> int:
+    return max([0, *(ranking.dataset.get("shape") or ())[1:]])
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number:,} times"

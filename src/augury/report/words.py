@@ -33,6 +33,36 @@ METRICS = {
 }
 """What points are per cent of, by task."""
 
+_RIDGE = ("loss reduction", "minus held-out loss")
+_CLOSED = {
+    "alignment": ("alignment", "alignment", "agreement of the averaged kernel with the labels"),
+    "centred-alignment": (
+        "centred alignment",
+        "centred alignment",
+        "agreement of the averaged kernel with the labels, both centred",
+    ),
+    "ridge": (*_RIDGE, "minus the held-out loss of ridge regression on the views"),
+    "kernel-ridge": (*_RIDGE, "minus the held-out loss of ridge regression on averaged features"),
+}
+"""Of each closed form: the unit of its gains, its name, and what it is; higher is better."""
+
+
+def score_name(ranking: Ranking) -> str:
+    """Return what the score of a candidate is, with its unit: ``expected accuracy, %``."""
+    if ranking.in_points:
+        name = METRICS.get(str(ranking.dataset.get("task")), "accuracy").removeprefix("of the ")
+        return f"expected {name}, %"
+    return _CLOSED[ranking.score][1] if ranking.score in _CLOSED else ranking.score
+
+
+def score_words(ranking: Ranking) -> str:
+    """Return the option that chose the score, and what the score is."""
+    if ranking.in_points:
+        said = "expected in the planned training: that without augmentation, plus the gain"
+        return f"{ranking.score}: {score_name(ranking).removeprefix('expected ')}, {said}"
+    said = _CLOSED[ranking.score][2] if ranking.score in _CLOSED else ""
+    return f"{ranking.score}: {said}; higher is better" if said else ranking.score
+
 
 @dataclass(frozen=True)
 class Unit:
@@ -84,7 +114,7 @@ def _unit(score: str) -> tuple[str, int, int]:
     """Return the unit of a score, with the fewest and the most digits to print."""
     if score in TRAINED:
         return "points", 1, 3
-    return score.replace("-", " "), 3, 6
+    return _CLOSED.get(score, (score.replace("-", " "),))[0], 3, 6
 
 
 def chance(probability: float) -> str:

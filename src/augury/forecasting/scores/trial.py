@@ -139,7 +139,7 @@ class TrialScore(Score):
 
     def describe(self) -> str:
         trial = getattr(self, "trial", None) or Trial(epochs=self.setting.plan.epochs)
-        times = f"{trial.folds} time{'s' if trial.folds > 1 else ''}"
+        times = "once" if trial.folds == 1 else f"{trial.folds} times"
         network = "a network of three layers" if trial.network == "small" else (
             f"the planned network ({trial.network})"
         )  # fmt: skip

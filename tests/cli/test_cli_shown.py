@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,8 @@ from PIL import Image
 from refusal import said_in_one_line as refused
 from report_rankings import make_ranking, make_row
 
-from augury.cli.rank import say_late, show
+from augury.augmentations import parse
+from augury.cli.rank import say_late, show, show_contributions
 from augury.results.ranking import Baseline
 
 
@@ -40,6 +42,23 @@ def test_what_to_try_first_is_said(capsys):
     assert "for 1 epoch on 5,000 examples of 28 pixels with cnn" in out
     assert "try flips first" in out
     assert "Neither of the two candidates can be told apart from no augmentation." in out
+
+
+@pytest.mark.parametrize("warnings", [(), ("runs differ too much",)])
+def test_what_a_step_adds_has_an_interval(capsys, warnings):
+    parts: dict[str, Any] = {"whole pipeline": parse("flips"), "without blur": parse("invert")}
+    rows = (make_row("flips", 5.0, 3.0), make_row("invert", 1.0, 4.0))
+    show_contributions(make_ranking(score="trial", rows=rows, warnings=warnings), parts)
+    out = " ".join(capsys.readouterr().out.split())
+    assert "blur adds +4.00 to the pipeline (95 % interval -1.00 to +9.00)" in out
+    assert ("it cannot be told what the steps add" in out) == bool(warnings)
+
+
+def test_the_sentence_and_the_table_agree_on_the_side_of_zero(capsys):
+    rows = (make_row("flips", -0.04, 4.0), make_row("noise(0.1)", -2.0, 4.0))
+    out = shown(capsys, rows=rows, score="trial", warnings=("too few epochs",))
+    assert "flips has the highest estimate: −0.04 points" in out
+    assert "flips -0.04 " in out
 
 
 def test_at_the_ceiling_nothing_is_left_to_gain(capsys):

@@ -33,7 +33,7 @@ _VARIED = {
     "part": "without {}",
     "milder": "milder",
     "stronger": "stronger",
-    "shorter": "trained for {} epochs",
+    "shorter": "trained for {}",
 }
 """How the choice was varied, by the role of a row."""
 
@@ -193,7 +193,10 @@ def show(result: Policy) -> None:
     say(table)
     for row in result.rows:
         if row.role in _VARIED:
-            name = _VARIED[row.role].format(row.part)
+            varied = row.part
+            if row.role == "shorter":
+                varied += " epoch" if row.part == "1" else " epochs"
+            name = _VARIED[row.role].format(varied)
             span = UNIT.span(row.low, row.high)
             say(f"  {name}: {UNIT.gain(row.gain)} ({span})", dim=True)
     say(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -328,13 +329,25 @@ def describe_plan(plan: dict[str, Any]) -> str:
 
 
 def show_contributions(result: Ranking, parts: dict[str, Augmentation]) -> None:
-    """Print what each step of a pipeline adds: the whole's gain less that without the step."""
+    """Print what each step of a pipeline adds: the whole's gain less that without the step.
+
+    The errors of the two gains are combined as if they were independent. They share the training
+    without augmentation, so that the interval of their difference is rather too wide.
+    """
     whole, *others = parts
     digits = 2 if result.in_points else 4
-    gain = result[repr(parts[whole])].gain
+    all_steps = result[repr(parts[whole])]
+    if result.warnings:
+        say("No verdicts are given, so it cannot be told what the steps add; estimates:")
     for name in others:
-        added = gain - result[repr(parts[name])].gain
-        say(f"{name.removeprefix('without ')} adds {added:+.{digits}f} to the pipeline")
+        rest = result[repr(parts[name])]
+        added = all_steps.gain - rest.gain
+        low = added - math.hypot(all_steps.gain - all_steps.low, rest.high - rest.gain)
+        high = added + math.hypot(all_steps.high - all_steps.gain, rest.gain - rest.low)
+        say(
+            f"{name.removeprefix('without ')} adds {_signed(added, digits)} to the pipeline "
+            f"(95 % interval {_signed(low, digits)} to {_signed(high, digits)})"
+        )
 
 
 def show_strengths(result: Ranking) -> None:

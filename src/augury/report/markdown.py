@@ -113,7 +113,7 @@ def _rows(result: Ranking) -> str:
             str(rank),
             code(row.augmentation),
             row.verdict,
-            unit.signed(row.gain),
+            unit.sided(row.gain),
             unit.span(row.low, row.high),
             *([] if not known else ["–" if row.probability is None else chance(row.probability)]),
             unit.plain(row.score),

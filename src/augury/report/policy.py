@@ -286,7 +286,7 @@ def variations(policy: ShownPolicy) -> list[tuple[str, ShownRow]]:
     epochs = policy.plan.get("epochs")
     names = {
         "milder": "milder",
-        "chosen": f"as it is, {epochs} epochs" if epochs else "as it is",
+        "chosen": f"as it is, {count(epochs, 'epoch')}" if epochs else "as it is",
         "stronger": "stronger",
         "shorter": "half of the epochs",
     }

@@ -101,7 +101,7 @@ def _chart(ranking: Ranking) -> Chart:
             row.low,
             row.high,
             TONES[row.verdict],
-            unit.signed(row.gain),
+            unit.sided(row.gain),
             f"{row.augmentation}: {unit.gain(row.gain)}, "
             f"{INTERVAL} {unit.span(row.low, row.high)}, {row.verdict}",
         )
@@ -307,8 +307,12 @@ def _effort(ranking: Ranking) -> list[tuple[str, str]]:
         )
         copies = "copy" if done["copies"] == 1 else "copies"
         parts.append(f"{done['copies']} augmented {copies} of each row")
-    else:
-        parts = [f"{name} {value}" for name, value in done.items()]
+    elif done:
+        said = ", ".join(
+            f"{name} {value:,}" if isinstance(value, int) else f"{name} {value}"
+            for name, value in done.items()
+        )
+        parts = [said]
     return [("Effort", "; ".join(parts))] if parts else []
 
 

@@ -95,14 +95,14 @@ class Unit:
 
     def gain(self, value: float) -> str:
         """Write a difference with its unit: ``+0.021 alignment``, ``+1.3 points``."""
-        return f"{self.signed(value)} {self.name}"
+        return f"{self.sided(value)} {self.name}"
 
     def span(self, low: float, high: float) -> str:
         """Write an interval: ``+0.018 to +0.024``."""
-        return f"{self._end(low)} to {self._end(high)}"
+        return f"{self.sided(low)} to {self.sided(high)}"
 
-    def _end(self, value: float) -> str:
-        """Write an interval's end: on which side of zero it lies must show, so digits may grow."""
+    def sided(self, value: float) -> str:
+        """Write a difference with as many more digits as show on which side of zero it lies."""
         for digits in range(self.digits, self.digits + 3):
             text = Unit(self.name, digits).signed(value)
             if text[0] != "0":

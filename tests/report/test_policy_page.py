@@ -110,6 +110,8 @@ def test_strengths_and_epochs() -> None:
         Row(SPEC, "shorter", 1.2, 1.0, 3.0, part="20"),
     )
     found = Found(rows=(*Found().rows, *varied))
+    once = replace(found, plan={**found.plan, "epochs": 1})
+    assert "as it is, 1 epoch" in [name for name, _ in page.variations(once)]
     assert [name for name, _ in page.variations(found)] == [
         "milder",
         "as it is, 40 epochs",

@@ -100,6 +100,20 @@ def test_great_harm_does_not_hide_what_helps() -> None:
     )
 
 
+def test_an_interval_that_is_cut_has_an_arrow() -> None:
+    ends = [(1.0, 0.5, 1.5), (-1.0, -20.0, 1.0), (-30.0, -31.0, -29.0)]
+    drawn = [ChartInterval("a", *each, "unsure", "", "") for each in ends]
+    chart = interval_chart(drawn, "t", "d", say)
+    assert [line.cut for line in chart.lines] == [False, True, False]
+    assert chart.arrows == "values and ends of intervals"
+    assert interval_chart(drawn[:2], "t", "d", say).arrows == "ends of intervals"
+    assert interval_chart(drawn[:1], "t", "d", say).arrows == ""
+    rows = (make_row("flips", 1.0, 0.5), make_row("invert", -1.0, low=-20.0, high=1.0))
+    page = to_html(replace(make_ranking(), rows=rows, score="trial"))
+    assert "an arrow marks ends of intervals beyond the left edge" in page
+    assert page.count("M1 0L8 -5V5Z") == 1
+
+
 def test_unknown_ends_are_left_out() -> None:
     chart = interval_chart(
         [ChartInterval("a", 0.1, float("nan"), float("inf"), "unsure", "", "")], "t", "d", say

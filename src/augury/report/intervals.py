@@ -42,6 +42,8 @@ class Line:
     at: float | None
     beyond: bool
     """Whether the value itself lies past the lower end of the axis."""
+    cut: bool
+    """Whether the value is shown, but its interval ends past the lower end of the axis."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,14 @@ class Chart:
     height: int
     beyond: int
     """How many values lie past the lower end of the axis."""
+    cut: int
+    """How many of the other intervals are cut there."""
+
+    @property
+    def arrows(self) -> str:
+        """What the arrows at the left edge mark; empty if there is none."""
+        found = ("values",) * (self.beyond > 0) + ("ends of intervals",) * (self.cut > 0)
+        return " and ".join(found)
 
 
 def interval_chart(
@@ -91,6 +101,7 @@ def interval_chart(
             place(interval.high),
             place(interval.value),
             interval.value < low,
+            -math.inf < interval.low < low <= interval.value and interval.high < math.inf,
         )
         for k, interval in enumerate(intervals)
     )
@@ -99,8 +110,8 @@ def interval_chart(
         for k in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
     )
     height = 2 * AXIS + ROW * len(lines)
-    beyond = sum(line.beyond for line in lines)
-    return Chart(title, description, lines, ticks, place(0.0) or 0.0, height, beyond)
+    beyond, cut = sum(line.beyond for line in lines), sum(line.cut for line in lines)
+    return Chart(title, description, lines, ticks, place(0.0) or 0.0, height, beyond, cut)
 
 
 def _domain(intervals: Sequence[ChartInterval]) -> tuple[float, float]:

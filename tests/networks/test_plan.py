@@ -193,7 +193,7 @@ def test_what_does_harm_is_named_and_never_recommended(monkeypatch):
     assert not found.best.harmful
     assert not found.enough
     text = str(found)
-    assert "No harmless choice saves the requested 90%" in text
+    assert "No harmless choice saves the requested 90\u00a0%" in text
     assert "expected to do harm, such as 1 average of 4 views at input" in text
     assert "recommended" in text
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from report_rankings import EVIL, SPECS, make_ranking, with_data
 
 from augury.report import to_html, to_markdown
-from augury.report.markdown import code, escape
+from augury.report.markdown import code, escape, table
 from augury.report.ranking import facts
 from augury.report.words import INTERVAL, Unit
 from augury.results.ranking import Baseline, Ranking
@@ -51,6 +51,11 @@ def test_markdown_says_the_same_in_the_same_order() -> None:
     ]
     assert text.index("helps most on mnist5k") < text.index("## Findings") < text.index("**A006**")
     assert "data:image" not in text
+
+
+def test_words_stand_to_the_left_and_numbers_to_the_right() -> None:
+    shown = table(["loss", "time", "note"], [["a", "1", "b"]], right=1, last=1)
+    assert shown.splitlines()[1] == "| --- | --: | --- |"
 
 
 def test_markdown_escapes() -> None:

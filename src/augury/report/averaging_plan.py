@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from augury.report.markdown import block, code, escape, table
 from augury.report.page import render_page
+from augury.report.words import per_cent
 
 if TYPE_CHECKING:
     from augury.results.averaging_plan import AveragingChoice, AveragingPlan
@@ -35,7 +36,7 @@ def note(plan: AveragingPlan, choice: AveragingChoice) -> str:
 
 def _rows(plan: AveragingPlan) -> list[list[str]]:
     return [
-        [c.name, f"{1e3 * c.step:.2f} ms", f"{c.share:.0%}", f"{c.error:.1%}", note(plan, c)]
+        [c.name, f"{1e3 * c.step:.2f} ms", per_cent(c.share), per_cent(c.error, 1), note(plan, c)]
         for c in plan.choices
     ]
 
@@ -50,7 +51,7 @@ def facts(plan: AveragingPlan) -> list[tuple[str, str]]:
         ("Augmentation", plan.augmentation),
         ("Views of each example", f"{plan.n_views:,}"),
         ("Examples in a step", f"{plan.examples:,}"),
-        ("Time to save", f"{plan.saving:.0%} of a step on all views"),
+        ("Time to save", f"{per_cent(plan.saving)} of a step on all views"),
         ("Device", plan.device),
         (
             "Error",
@@ -95,7 +96,12 @@ def to_markdown(plan: AveragingPlan) -> str:
         escape(" ".join(plan.sentences())),
         block(plan.best.code(plan.augmentation)),
         "## All choices",
-        table(list(_HEADER), [[escape(cell) for cell in row] for row in _rows(plan)], right=3),
+        table(
+            list(_HEADER),
+            [[escape(cell) for cell in row] for row in _rows(plan)],
+            right=3,
+            last=1,
+        ),
         "## Layers",
         table(["layer", "MFLOP before", "after", "Δ/D"], layers, right=3),
         "## How it was measured",
@@ -118,6 +124,7 @@ def to_html(plan: AveragingPlan) -> str:
         layers=plan.layers,
         paste=[("The loss in Python", plan.best.code(plan.augmentation))],
         facts=facts(plan),
+        per_cent=per_cent,
     )
 
 

@@ -59,9 +59,9 @@ def block(text: str) -> str:
     return f"{fence}\n{text}\n{fence}"
 
 
-def table(header: list[str], rows: list[list[str]], right: int = 0) -> str:
-    """Write a table; its last `right` columns are numbers and stand to the right."""
-    rule = ["---"] * (len(header) - right) + ["--:"] * right
+def table(header: list[str], rows: list[list[str]], right: int = 0, last: int = 0) -> str:
+    """Write a table; `right` columns before the `last` are numbers and stand to the right."""
+    rule = ["---"] * (len(header) - right - last) + ["--:"] * right + ["---"] * last
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [header, rule, *rows])
 
 

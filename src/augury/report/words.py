@@ -124,6 +124,11 @@ def chance(probability: float) -> str:
     return "under 1\u00a0%" if probability < 0.01 else f"{100 * probability:.0f}\u00a0%"
 
 
+def per_cent(share: float, digits: int = 0) -> str:
+    """Write a share: ``19 %``; the space does not break."""
+    return f"{100 * share:.{digits}f}\u00a0%"
+
+
 def duration(seconds: float) -> str:
     """Write a time: ``0.4 s``, ``41 s``, ``2 min 5 s``."""
     if seconds < 10:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from augury.report.words import per_cent
 from augury.results.base import Result
 from augury.results.facts import below_zero
 
@@ -184,15 +185,19 @@ class AveragingPlan(Result):
         best, usual = self.best, self.usual
         said = [f"Use {_described(best)}."]
         if not self.enough:
-            said.append(f"No harmless choice saves the requested {self.saving:.0%}.")
+            said.append(f"No harmless choice saves the requested {per_cent(self.saving)}.")
         if best != usual:
             said.append(f"The usual practice: {_described(usual)}, unbiased but noisy.")
         harm = [c for c in self.choices if c.harmful]
         if harm:
             worst = max(harm, key=lambda c: c.error)
-            said.append(
-                f"{len(harm)} of the choices are expected to do harm, such as {_described(worst)}."
-            )
+            if len(harm) == 1:
+                said.append(f"One choice is expected to do harm: {_described(worst)}.")
+            else:
+                said.append(
+                    f"{len(harm)} of the choices are expected to do harm, such as "
+                    f"{_described(worst)}."
+                )
         return said
 
     def to_frame(self) -> pd.DataFrame:
@@ -234,4 +239,5 @@ def useful(choice: AveragingChoice) -> bool:
 
 
 def _described(choice: AveragingChoice) -> str:
-    return f"{choice.name} ({choice.share:.0%} of the time of all views, error {choice.error:.0%})"
+    share, error = per_cent(choice.share), per_cent(choice.error)
+    return f"{choice.name} ({share} of the time of all views, error {error})"

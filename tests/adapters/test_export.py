@@ -179,3 +179,28 @@ def test_a_function_of_the_users_cannot_be_exported():
 def test_many_equal_shares_leave_no_chance_of_no_change():
     spec = " | ".join(f"rotation({k})" for k in range(1, 29))
     assert "Identity" not in augury.export(spec, to="torchvision")
+
+
+@pytest.mark.parametrize("level", [5, 250])
+@pytest.mark.parametrize("spec", ["jitter(0.1)", "brightness(0.5,clip=false)"])
+def test_levels_of_8_bits_do_not_wrap_round(spec, level):
+    image = np.full((32, 32, 3), level, dtype=np.uint8)
+    augment = load(augury.export(spec, to="albumentations"))["augment"]
+    augment.set_random_seed(0)
+    for _ in range(5):
+        assert np.abs(augment(image=image)["image"].astype(int) - level).max() < 200
+
+
+@pytest.mark.parametrize("library", ["torchvision", "kornia", "albumentations"])
+def test_only_what_stays_in_the_range_is_said_to(library):
+    image = torch.rand(3, 16, 16).round()  # black and white
+    shape = (3, 16, 16)
+    for name in [*IMAGE_FAMILIES, "contrast(0.5,clip=false)"]:
+        code = augury.export(name, to=library, image_shape=shape)
+        out = run(library, load(code)["augment"], image)
+        within = -1e-5 <= float(out.min()) and float(out.max()) <= 1 + 1e-5
+        assert within or "may lie beyond [0, 1]" in code, name
+    code = augury.export("flips >> jitter(0.1)", to=library)
+    assert "Values" in code
+    assert "beyond [0, 1] where they are not clipped: jitter(0.1)." in code.replace("\n# ", " ")
+    assert "beyond" not in augury.export("noise(0.1)", to=library)

@@ -11,7 +11,7 @@ from augury import augmentations as ours
 from augury._base.errors import AuguryError
 from augury.adapters.code import Call, call, children, function, write_module
 from augury.adapters.to_torchvision import LUMA, REFLECTS, WHOLE_PIXELS, crop_options
-from augury.adapters.walk import Dialect, Shape, Translation, may_have_colours
+from augury.adapters.walk import Dialect, Shape, Translation, may_have_colours, unclipped
 
 
 def copied(name: str, **options: float) -> list[Call]:
@@ -170,10 +170,11 @@ class Albumentations(Dialect):
         return call("Chain", branches, rates=list(rates), p=1.0, needs=["Chain"])
 
     def write(self, augmentation: ours.Augmentation) -> str:
+        beyond = unclipped(augmentation).replace("Values", "Values of float32")
         return write_module(
             f"{augmentation}, written by augury {__version__} for Albumentations.\n"
             'augment(image=array)["image"] takes and returns (height, width, channels), uint8 or '
-            "float32 in [0, 1].\n" + _WORKERS,
+            f"float32{beyond and ', given'} in [0, 1].{beyond}\n{_WORKERS}",
             call("A.Compose", self.steps(augmentation), p=1.0),
             "arrays",
         )

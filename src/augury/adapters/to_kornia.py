@@ -9,7 +9,7 @@ from augury import __version__
 from augury import augmentations as ours
 from augury.adapters.code import Call, call, function, write_module
 from augury.adapters.to_torchvision import LUMA, REFLECTS, blur_kernel, crop_options
-from augury.adapters.walk import Dialect, Shape, Translation, may_have_colours, shares
+from augury.adapters.walk import Dialect, Shape, Translation, may_have_colours, shares, unclipped
 
 
 def copied(name: str, **options: float) -> list[Call]:
@@ -145,10 +145,12 @@ class Kornia(Dialect):
 
     def write(self, augmentation: ours.Augmentation) -> str:
         steps = self.steps(augmentation) or [call("nn.Identity")]
+        beyond = unclipped(augmentation)
+        batch = "a batch of float images (batch, channels, height, width) in [0, 1]"
+        taken = f"Takes {batch} and returns one" if beyond else f"Takes and returns {batch}"
         return write_module(
             f"{augmentation}, written by augury {__version__} for kornia.\n"
-            "Takes and returns a batch of float images (batch, channels, height, width) in "
-            "[0, 1]; each image has its own draw.",
+            f"{taken}; each image has its own draw.{beyond}",
             call("K.AugmentationSequential", *steps, data_keys=["input"]),
             "tensors",
         )

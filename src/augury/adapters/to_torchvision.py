@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from augury import __version__
 from augury import augmentations as ours
 from augury.adapters.code import Call, Name, call, function, write_module
-from augury.adapters.walk import Dialect, Shape, Translation, shares
+from augury.adapters.walk import Dialect, Shape, Translation, shares, unclipped
 
 BILINEAR = Name("v2.InterpolationMode.BILINEAR")
 
@@ -183,9 +183,11 @@ class Torchvision(Dialect):
             call("v2.ToImage"),
             call("v2.ToDtype", Name("torch.float32"), scale=True),
         ]
+        beyond = unclipped(augmentation)
         return write_module(
             f"{augmentation}, written by augury {__version__} for torchvision (transforms v2).\n"
-            "Takes a PIL image, an array or a tensor; returns a float tensor in [0, 1].",
+            "Takes a PIL image, an array or a tensor; returns a float tensor"
+            f"{'.' + beyond if beyond else ' in [0, 1].'}",
             call("v2.Compose", [*start, *self.steps(augmentation)]),
             "tensors",
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from augury._base.errors import AuguryError
+from augury._base.text import listed
 from augury.adapters.code import Call
 from augury.augmentations import (
     Augmentation,
@@ -17,6 +18,7 @@ from augury.augmentations import (
     Sampled,
     Then,
     identity,
+    jitter,
 )
 
 Shape = tuple[int, ...] | None
@@ -163,6 +165,16 @@ def leaves(augmentation: Augmentation) -> Iterator[Augmentation]:
         yield augmentation
     for part in parts or ():
         yield from leaves(part)
+
+
+def unclipped(augmentation: Augmentation) -> str:
+    """Return a line about the parts that do not keep values in [0, 1]; empty if all do."""
+    parts = leaves(augmentation)
+    found = [repr(a) for a in parts if isinstance(a, jitter) or not getattr(a, "clip", True)]
+    if not found:
+        return ""
+    names = listed(dict.fromkeys(found))
+    return f"\nValues may lie beyond [0, 1] where they are not clipped: {names}."
 
 
 KIND_WORDS = {"image": "images", "series": "series", "sound": "sound", "vector": "tables"}

@@ -23,7 +23,9 @@ class Draw(A.ImageOnlyTransform):
         whole = img.dtype == np.uint8
         pixels = img / np.float32(255) if whole else img
         out = self.function(pixels, self.random_generator)
-        return np.rint(out * 255).astype(np.uint8) if whole else out.astype(np.float32)
+        if not whole:
+            return out.astype(np.float32)
+        return np.rint(out * 255).clip(0, 255).astype(np.uint8)
 
 
 class Chain(A.BaseCompose):

@@ -198,9 +198,37 @@ def test_only_what_stays_in_the_range_is_said_to(library):
     for name in [*IMAGE_FAMILIES, "contrast(0.5,clip=false)"]:
         code = augury.export(name, to=library, image_shape=shape)
         out = run(library, load(code)["augment"], image)
-        within = -1e-5 <= float(out.min()) and float(out.max()) <= 1 + 1e-5
+        within = float(out.min()) >= -1e-5 and float(out.max()) <= 1 + 1e-5
         assert within or "may lie beyond [0, 1]" in code, name
     code = augury.export("flips >> jitter(0.1)", to=library)
     assert "Values" in code
     assert "beyond [0, 1] where they are not clipped: jitter(0.1)." in code.replace("\n# ", " ")
     assert "beyond" not in augury.export("noise(0.1)", to=library)
+
+
+@pytest.mark.parametrize("library", ["torchvision", "kornia", "albumentations"])
+def test_a_crop_by_a_function_is_not_said_to_differ(library):
+    assert "differs from augury by 0.0004" in augury.export("resized_crop", library, (3, 9, 9))
+    assert "differs" not in augury.export("resized_crop(0.5)", library)
+
+
+def test_what_fails_on_grey_images_says_so():
+    note = "hue(0.05): differs from augury: it fails on grey images, which augury does not change;"
+    assert note in augury.export("hue(0.05)", "kornia").replace("\n    # ", " ")
+    for shape in ((1, 16, 16), (3, 16, 16)):
+        assert "differs" not in augury.export("hue(0.05)", "kornia", shape)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+@pytest.mark.parametrize("spec", ["trivial_augment", "rand_augment", "rotation(15)", "cutout"])
+def test_albumentations_takes_grey_images_without_channels(spec, dtype):
+    image = (np.random.default_rng(0).random((16, 24)) * 255).astype(np.uint8)
+    image = image if dtype == np.uint8 else image.astype(np.float32) / 255
+    out = load(augury.export(spec, to="albumentations"))["augment"](image=image)["image"]
+    assert (out.shape, out.dtype) == (image.shape, image.dtype)
+
+
+def test_a_function_that_cannot_be_imported_is_not_exported():
+    for own in (lambda x: x, type("Local", (), {"__call__": lambda self, x: x})()):
+        with pytest.raises(augury.AuguryError, match="cannot be exported; define it by name"):
+            augury.export(augury.parse("flips") >> augury.parse(own), "augury")

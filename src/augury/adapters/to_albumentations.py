@@ -10,7 +10,7 @@ from augury import __version__
 from augury import augmentations as ours
 from augury._base.errors import AuguryError
 from augury.adapters.code import Call, call, children, function, write_module
-from augury.adapters.to_torchvision import LUMA, REFLECTS, WHOLE_PIXELS, crop_options
+from augury.adapters.to_torchvision import LUMA, REFLECTS, WHOLE_PIXELS, crop_differs, crop_options
 from augury.adapters.walk import Dialect, Shape, Translation, may_have_colours, unclipped
 
 
@@ -64,7 +64,7 @@ class Albumentations(Dialect):
             0.0155,
             WHOLE_PIXELS,
         ),
-        ours.resized_crop: Translation(_resized_crop, 0.0004, "crops at whole pixels"),
+        ours.resized_crop: Translation(_resized_crop, 0.0004, crop_differs),
         ours.elastic: Translation(lambda a, shape: copied("elastic", strength=a.strength)),
         ours.horizontal_flip: Translation(lambda a, shape: [call("A.HorizontalFlip", p=0.5)]),
         ours.vertical_flip: Translation(lambda a, shape: [call("A.VerticalFlip", p=0.5)]),

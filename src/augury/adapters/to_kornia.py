@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from augury import __version__
 from augury import augmentations as ours
 from augury.adapters.code import Call, call, function, write_module
-from augury.adapters.to_torchvision import LUMA, REFLECTS, blur_kernel, crop_options
+from augury.adapters.to_torchvision import LUMA, REFLECTS, blur_kernel, crop_differs, crop_options
 from augury.adapters.walk import Dialect, Shape, Translation, may_have_colours, shares, unclipped
 
 
@@ -43,6 +43,13 @@ def _jitter(**options: float) -> list[Call]:
     return [call("K.ColorJitter", **ranges, p=1.0)]
 
 
+def _needs_colours(shape: Shape) -> str:
+    """Return what kornia's hue does to images that may be grey; empty where they are not."""
+    if shape is not None and len(shape) == 3:
+        return ""
+    return "it fails on grey images, which augury does not change; for these, pass image_shape"
+
+
 class Kornia(Dialect):
     """Batches of float images ``(batch, channels, height, width)`` in [0, 1]."""
 
@@ -56,7 +63,7 @@ class Kornia(Dialect):
         ours.shear: Translation(lambda a, shape: _affine(shear=(-a.degrees, a.degrees))),
         ours.scaling: Translation(lambda a, shape: _affine(scale=(a.low, a.high))),
         ours.translation: Translation(lambda a, shape: _affine(translate=(a.fraction, a.fraction))),
-        ours.resized_crop: Translation(_resized_crop, 0.0004, "crops at whole pixels"),
+        ours.resized_crop: Translation(_resized_crop, 0.0004, crop_differs),
         ours.elastic: Translation(lambda a, shape: copied("elastic", strength=a.strength)),
         ours.horizontal_flip: Translation(lambda a, shape: [call("K.RandomHorizontalFlip", p=0.5)]),
         ours.vertical_flip: Translation(lambda a, shape: [call("K.RandomVerticalFlip", p=0.5)]),
@@ -99,7 +106,8 @@ class Kornia(Dialect):
                 [call("K.ColorJitter", hue=(-a.fraction, a.fraction), p=1.0)]
                 if may_have_colours(shape)
                 else None
-            )
+            ),
+            because=_needs_colours,
         ),
         ours.grayscale: Translation(
             lambda a, shape: (
@@ -117,7 +125,11 @@ class Kornia(Dialect):
         ),
         ours.equalize: Translation(lambda a, shape: [call("K.RandomEqualize", p=a.probability)]),
         ours.perspective: Translation(
-            lambda a, shape: [call("K.RandomPerspective", a.distortion, align_corners=False, p=1.0)]
+            lambda a, shape: [
+                call("K.RandomPerspective", a.distortion, align_corners=False, p=1.0)
+            ],
+            0.0045,
+            "moves the centres of the corner pixels instead of the corners",
         ),
         ours.erasing: Translation(lambda a, shape: copied("erasing", fraction=a.fraction)),
         ours.jpeg: Translation(lambda a, shape: copied("jpeg", quality=a.quality)),

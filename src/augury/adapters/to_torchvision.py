@@ -54,6 +54,11 @@ def crop_options(a: ours.resized_crop, shape: tuple[int, ...]) -> dict[str, Any]
     return {"size": (height, width), "scale": (a.area, 1.0), "ratio": (width / height,) * 2}
 
 
+def crop_differs(shape: Shape) -> str:
+    """Return how the libraries' crops differ; where no shape is known, a function is exact."""
+    return "" if shape is None else "crops at whole pixels"
+
+
 def _resized_crop(a: ours.resized_crop, shape: Shape) -> list[Call]:
     if shape is None:
         return copied("resized_crop", area=a.area)
@@ -97,7 +102,7 @@ class Torchvision(Dialect):
         ours.translation: Translation(
             lambda a, shape: _affine(translate=(a.fraction, a.fraction)), 0.0155, WHOLE_PIXELS
         ),
-        ours.resized_crop: Translation(_resized_crop, 0.0004, "crops at whole pixels"),
+        ours.resized_crop: Translation(_resized_crop, 0.0004, crop_differs),
         ours.elastic: Translation(lambda a, shape: copied("elastic", strength=a.strength)),
         ours.horizontal_flip: Translation(
             lambda a, shape: [call("v2.RandomHorizontalFlip", p=0.5)]

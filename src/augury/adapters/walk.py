@@ -38,12 +38,13 @@ class Translation:
         The mean absolute difference between the library's images and augury's for the same
         parameters: measured at 64 pixels on photographs, as a share of the pixel range.
     because
-        Why they differ.
+        Why they differ; a function of the shape of an example where that decides, and empty where
+        they do not.
     """
 
     steps: Callable[[Any, Shape], list[Call] | None]
     differs: float = 0.0
-    because: str = ""
+    because: str | Callable[[Shape], str] = ""
 
 
 class Dialect(ABC):
@@ -105,10 +106,11 @@ class Dialect(ABC):
         entry, steps = self.translate(family)
         if entry is None or steps is None:
             return self.fallback(family)
-        if not entry.because:
+        because = entry.because(self.shape) if callable(entry.because) else entry.because
+        if not because:
             return steps
         size = f" by {entry.differs:.4f} on average" if entry.differs else ""
-        first = replace(steps[0], note=f"{family}: differs from augury{size}: {entry.because}")
+        first = replace(steps[0], note=f"{family}: differs from augury{size}: {because}")
         return [first, *steps[1:]]
 
     def translate(self, family: Augmentation) -> tuple[Translation | None, list[Call] | None]:

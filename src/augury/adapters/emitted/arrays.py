@@ -135,6 +135,7 @@ def jitter(image, rng, sd):
 
 def augury_view(image, rng, spec):
     """Apply an augmentation of augury, drawn from the pipeline's generator."""
-    pixels = torch.from_numpy(np.ascontiguousarray(image)).movedim(-1, 0)
+    pixels = torch.from_numpy(np.array(image).reshape(*image.shape[:2], -1))
     draws = augury.Rng(int(rng.integers(2**62)), torch.arange(1))
-    return augury.parse(spec).views(pixels[None], 1, draws)[0, 0].movedim(0, -1).numpy()
+    view = augury.parse(spec).views(pixels.movedim(-1, 0)[None], 1, draws)[0, 0]
+    return view.movedim(0, -1).reshape(image.shape).numpy()

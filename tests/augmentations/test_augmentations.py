@@ -365,7 +365,7 @@ def test_a_part_works_on_the_rows_that_drew_it_alone(spec):
         ("", "it ends where a family's name should follow"),
         ("scaling(a,b)", "expected a number, got 'a'"),
         ("rotation(15) ** 0", "the power must be 1, 2, 3"),
-        ("0*flips | invert", "expected positive weights"),
+        ("0*flips | invert", "the weight of flips must be a positive number"),
         ("rotation(15); import os", "unexpected '; import o'"),
         ("posterize(2.5)", "a whole number of bits"),
         ("noise(1e999)", "expected a standard deviation over 0"),

@@ -15,6 +15,7 @@ from torch import Tensor
 from augury._base.errors import AuguryError
 from augury._base.given import as_number, as_whole, check_kind, check_tensor
 from augury._base.rng import Rng
+from augury._base.text import shown
 
 if TYPE_CHECKING:
     from augury.augmentations.callable import Transform
@@ -168,13 +169,20 @@ class Augmentation(ABC):
 
     @property
     def plain(self) -> Augmentation:
-        """The augmentation itself; of a policy, the one that was chosen."""
+        """The augmentation itself: what a policy chose, or a weight alone stands for."""
         return self
 
-    def __rshift__(self, then: Augmentation) -> Augmentation:
+    __array_ufunc__ = None  # so that NumPy's numbers leave ``0.5 * a`` to __rmul__
+
+    def __rshift__(self, then: Any) -> Augmentation:
         from augury.augmentations.combine import Then
 
-        return Then.of(self, then) if isinstance(then, Augmentation) else NotImplemented
+        return Then.of(self, then)
+
+    def __rrshift__(self, first: Any) -> Augmentation:
+        from augury.augmentations.combine import Then
+
+        return Then.of(first, self)
 
     def __or__(self, other: Any) -> Augmentation:
         from augury.augmentations.combine import Mixture
@@ -189,12 +197,15 @@ class Augmentation(ABC):
     def __rmul__(self, weight: float) -> Any:
         from augury.augmentations.combine import Weighted
 
-        return Weighted(weight, self.plain)
+        return Weighted(weight, self)
+
+    def __mul__(self, weight: Any) -> Any:
+        raise AuguryError(f"a weight comes first, as in 0.5*a: got {self} * {shown(weight)}")
 
     def __pow__(self, times: int) -> Augmentation:
         from augury.augmentations.combine import Power
 
-        return Power(self.plain, times)
+        return Power(self, times)
 
 
 class Family(Augmentation):

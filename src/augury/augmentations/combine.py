@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -31,6 +33,7 @@ class _Composite(Augmentation):
 
     def _combine(self, sizes: Callable[[list[int]], int | None]) -> None:
         """Find what the parts make together: linear if all are, finite if all are."""
+        object.__setattr__(self, "parts", tuple(map(as_augmentation, self.parts)))
         object.__setattr__(self, "linear", all(part.linear for part in self.parts))
         known = [part.size for part in self.parts if part.size is not None]
         object.__setattr__(self, "size", sizes(known) if len(known) == len(self.parts) else None)
@@ -66,11 +69,11 @@ class Then(_Composite):
         self._combine(math.prod)
 
     @classmethod
-    def of(cls, *parts: Augmentation) -> Then:
-        """Join parts, flattening what is already a sequence."""
-        plain = [part.plain for part in parts]
+    def of(cls, *parts: Any) -> Then:
+        """Join parts, flattening what is already a sequence; what is none is parsed."""
+        given = [as_augmentation(part) for part in parts]
         return cls(
-            tuple(p for part in plain for p in (part.parts if type(part) is cls else (part,)))
+            tuple(p for part in given for p in (part.parts if type(part) is cls else (part,)))
         )
 
     def draw(self, n: int, rng: Rng) -> Params:
@@ -99,7 +102,9 @@ class Power(_Composite):
     times: float
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.times) and self.times == int(self.times) and self.times >= 1):
+        object.__setattr__(self, "base", as_augmentation(self.base))
+        times = self.times if isinstance(self.times, Real) else math.nan
+        if not (math.isfinite(times) and times == int(times) and times >= 1):
             raise AuguryError(f"{self}: the power must be 1, 2, 3, …")
         if self.times * _repeats(self.base) > MOST_REPEATS:
             raise AuguryError(f"{self}: nested powers may multiply to at most {MOST_REPEATS}")
@@ -130,28 +135,74 @@ def _repeats(part: Augmentation) -> float:
     return max(map(_repeats, part.parts), default=1) if isinstance(part, _Composite) else 1
 
 
-@dataclass(frozen=True)
-class Weighted:
-    """A part of a mixture with its weight: ``0.3 * a``, to be joined by ``|``."""
+@dataclass(frozen=True, repr=False, eq=False)
+class Weighted(Augmentation):
+    """A part with its weight, ``0.3*a``: joined by ``|``, its weight; alone, its probability."""
 
     weight: float
     part: Augmentation
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "part", as_augmentation(self.part))
+        weight = self.weight
+        fits = isinstance(weight, Real) and not isinstance(weight, bool)
+        if not (fits and 0 < weight <= sys.float_info.max):
+            what = bracket(self.part, Then, Mixture)
+            raise AuguryError(
+                f"the weight of {what} must be a positive number, such as 0.5, got {shown(weight)}"
+            )
+        plain = int(weight) if isinstance(weight, Integral) else float(weight)
+        object.__setattr__(self, "weight", plain)
+        whole = self.alone() if plain <= 1 else self.part
+        for name in ("kinds", "linear", "size"):
+            object.__setattr__(self, name, getattr(whole, name))
+
     def alone(self) -> Augmentation:
         """Return the part with its weight as its probability: ``0.3*a | 0.7*identity``."""
-        if not 0 < self.weight <= 1:
-            what = f"{number(self.weight)}*{bracket(self.part, Then, Mixture)}"
-            raise AuguryError(f"{what}: a single weight is a probability in (0, 1]")
-        if self.weight == 1:
-            return self.part
+        if self.weight > 1:
+            raise AuguryError(f"{self}: a single weight is a probability in (0, 1]")
         rest = round(1 - self.weight, 12)  # 0.3 for 0.7, and not 0.30000000000000004
+        if rest == 0:
+            return self.part
         return Mixture((self.part, identity()), (self.weight, rest))
 
-    def __or__(self, other: Any) -> Mixture:
-        return Mixture.of(self, other)
+    @property
+    def plain(self) -> Augmentation:
+        return self.alone()
 
-    def __ror__(self, other: Any) -> Mixture:
-        return Mixture.of(other, self)
+    def draw(self, n: int, rng: Rng) -> Params:
+        return self.alone().draw(n, rng)
+
+    def nodes(self, n: int) -> Nodes | None:
+        return self.alone().nodes(n)
+
+    def apply(self, x: Tensor, params: Params) -> Tensor:
+        return self.alone().apply(x, params)
+
+    def check(self, shape: tuple[int, ...]) -> None:
+        self.alone().check(shape)
+
+    def _scaled(self, factor: float) -> Augmentation:
+        return self.alone().at_scale(factor)
+
+    def at_rate(self, rate: int, level: float) -> Augmentation:
+        return self.alone().at_rate(rate, level)
+
+    def bound(self, table: Table) -> Augmentation:
+        return self.alone().bound(table)
+
+    def _same(self) -> Any:
+        """Return what it is equal to: what it is alone, if it can be."""
+        return self.alone() if self.weight <= 1 else (self.weight, self.part)
+
+    def __eq__(self, other: object) -> bool:
+        return self._same() == (other._same() if isinstance(other, Weighted) else other)
+
+    def __hash__(self) -> int:
+        return hash(self._same())
+
+    def __repr__(self) -> str:
+        return f"{number(self.weight)}*{bracket(self.part, Then, Mixture)}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -168,17 +219,17 @@ class Mixture(_Composite):
 
     @classmethod
     def of(cls, *parts: Any) -> Mixture:
-        """Join parts; a part without a weight has weight 1, and a mixture's parts keep theirs."""
+        """Join parts: without a weight it is 1, a mixture's keep theirs; what is none is parsed."""
         flat: list[tuple[float, Augmentation]] = []
-        for part in (p.plain if isinstance(p, Augmentation) else p for p in parts):
-            if isinstance(part, Mixture):
-                flat += zip(part.weights, part.parts, strict=True)
-            elif isinstance(part, Weighted):
+        for part in parts:
+            if isinstance(part, Weighted):
                 flat.append((part.weight, part.part))
-            elif isinstance(part, Augmentation):
-                flat.append((1.0, part))
+                continue
+            whole = as_augmentation(part)
+            if isinstance(whole, Mixture):
+                flat += zip(whole.weights, whole.parts, strict=True)
             else:
-                raise AuguryError(f"expected an augmentation in a mixture, got {shown(part)}")
+                flat.append((1.0, whole))
         return cls(tuple(p for _, p in flat), tuple(w for w, _ in flat))
 
     @property
@@ -205,18 +256,26 @@ class Mixture(_Composite):
         return route(x, self.parts, [params])
 
     def __repr__(self) -> str:
-        if set(self.weights) == {1}:
-            return " | ".join(repr(part) for part in self.parts)
+        looser = (Mixture,) if set(self.weights) == {1} else (Then, Mixture)
         return " | ".join(
-            f"{_factor(w)}{bracket(part, Then, Mixture)}"
+            f"{_factor(w, part)}{bracket(part, *looser)}"
             for w, part in zip(self.weights, self.parts, strict=True)
         )
 
 
-def _factor(weight: float) -> str:
-    """Write a weight before its part: ``5*``, ``0.3*``, nothing for 1."""
+def _factor(weight: float, part: Augmentation) -> str:
+    """Write a weight before its part: ``5*``, ``0.3*``; for 1 only before a mixture, kept whole."""
     short = int(weight) if weight == round(weight) and weight < 1e6 else weight
-    return "" if weight == 1 else f"{number(short)}*"
+    return "" if weight == 1 and not isinstance(part, Mixture) else f"{number(short)}*"
+
+
+def as_augmentation(given: Any) -> Augmentation:
+    """Return an augmentation itself, a weighted part as it is alone, and parse what is none."""
+    if isinstance(given, Augmentation):
+        return given.plain
+    from augury.augmentations.spec import parse  # it imports this module
+
+    return parse(given)
 
 
 def bracket(part: Augmentation, *looser: type) -> str:

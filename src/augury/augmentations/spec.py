@@ -64,8 +64,6 @@ def parse(spec: str | Augmentation | Weighted, *, imports: bool = False) -> Augm
     """
     if isinstance(spec, Augmentation):
         return spec.plain
-    if isinstance(spec, Weighted):
-        return spec.alone()
     if not isinstance(spec, str):
         return _adapters().from_foreign(spec)
     try:

@@ -249,3 +249,22 @@ def test_wrong_settings_are_refused():
         rotation(5).transform(0)([RGB], index=[1, 2])
     with pytest.raises(AuguryError, match="under 'pixels', but the sample has 'image', 'label'"):
         TransformedDataset(Photos(form=dict), "flips", key="pixels")[0]
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint64])
+def test_numpy_integers_are_seeds_like_any_other(kind):
+    seen = [noise(0.1).transform(seed=seed)(RGB, index=1) for seed in (3, kind(3))]
+    assert np.array_equal(*seen)
+
+
+@pytest.mark.parametrize("seed", [None, "a", 1.5, torch.tensor(3)])
+def test_a_wrong_seed_is_refused_at_once(seed):
+    with pytest.raises(AuguryError, match="seed must be a whole number"):
+        noise(0.1).transform(seed=seed)
+
+
+def test_a_wrong_index_is_refused_in_one_line():
+    with pytest.raises(AuguryError, match="index must be a tensor of whole numbers"):
+        noise(0.1).transform(seed=0)(RGB, index=1.5)
+    with pytest.raises(AuguryError, match="index must be a whole number"):
+        TransformedDataset([RGB] * 4, "flips")[2:4]

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils.data import Dataset, get_worker_info
 
 from augury._base.errors import AuguryError
-from augury._base.given import is_one_of
+from augury._base.given import as_whole, is_one_of
 from augury._base.pixels import to_bytes
 from augury._base.rng import Rng
 from augury._base.text import kind_of, shown
@@ -48,7 +48,7 @@ class Transform:
     """
 
     def __init__(self, augmentation: Augmentation, seed: int = 0, kind: str | None = None) -> None:
-        self.augmentation, self.seed = augmentation, seed
+        self.augmentation, self.seed = augmentation, as_whole("seed", seed)
         self.kind = _kind_of(augmentation, kind)
         self._count = 0
         # shared memory, so that workers that live for several epochs see the epoch that is set
@@ -141,7 +141,7 @@ class TransformedDataset(Dataset):
         return len(self.dataset)
 
     def __getitem__(self, index: int) -> Any:
-        index = range(len(self))[index]  # counted from the end where it is negative
+        index = range(len(self))[as_whole("index", index)]  # counted from the end where it is negative
         sample = self.dataset[index]
         if isinstance(sample, Mapping):
             if self.key not in sample:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
+from augury import AuguryError, search_policy
 from augury.augmentations import Mixture, identity, parse
 from augury.forecasting.policy import space
 from augury.forecasting.policy.space import (
@@ -219,3 +221,10 @@ def test_each_family_by_itself_at_its_middle_strength(monkeypatch):
 )
 def test_how_often_a_part_is_applied(policy, often):
     assert applications(parse(policy), parse("flips")) == pytest.approx(often)
+
+
+def test_one_part_may_be_given_as_a_string():
+    images, labels = torch.rand(10, 1, 8, 8), torch.arange(10) % 2
+    for name in ("always", "rivals", "never"):
+        with pytest.raises(AuguryError, match="'foo'"):
+            search_policy(images, labels, **{name: "foo"})

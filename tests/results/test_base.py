@@ -129,3 +129,15 @@ def test_the_gallery_stays_out_of_the_json() -> None:
     ranking = make_ranking()
     assert ranking.gallery is not None
     assert Ranking.from_json(ranking.to_json()) == replace(ranking, gallery=None)
+
+
+def test_a_ranking_is_a_sequence_of_its_rows():
+    ranking = make_ranking(gallery=None)
+    assert tuple(ranking) == ranking.rows
+    assert len(ranking) == len(ranking.rows)
+    assert ranking[0] == ranking.rows[0] == ranking[ranking.rows[0].augmentation]
+    assert replace(ranking, rows=())  # a result, though empty
+
+
+def test_a_path_instead_of_json_is_told_apart():
+    refused("pass the text of a file, not its path", Ranking.from_json, "ranking.json")

@@ -141,7 +141,7 @@ class TransformedDataset(Dataset):
         return len(self.dataset)
 
     def __getitem__(self, index: int) -> Any:
-        index = range(len(self))[as_whole("index", index)]  # counted from the end where it is negative
+        index = range(len(self))[as_whole("index", index)]  # negative: from the end
         sample = self.dataset[index]
         if isinstance(sample, Mapping):
             if self.key not in sample:

@@ -49,7 +49,8 @@ class Result(ABC):
             data = json.loads(text)
         except (TypeError, ValueError, RecursionError):  # also what is not text, or not UTF-8
             raise AuguryError(
-                f"expected the JSON of augury's {cls.name}, got text that is not JSON"
+                f"expected the JSON of augury's {cls.name}, got text that is not JSON; pass the "
+                "text of a file, not its path"
             ) from None
         found = data.pop("augury", None) if isinstance(data, dict) else None
         if found != cls.name:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -157,7 +158,18 @@ class Ranking(Result):
     def _curves(self) -> list[StrengthCurve]:
         return strength_curves(self.rows)
 
-    def __getitem__(self, augmentation: str) -> Row:
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __bool__(self) -> bool:
+        return True  # a ranking without rows is still a result
+
+    def __getitem__(self, augmentation: str | int) -> Row:
+        if isinstance(augmentation, int):
+            return self.rows[augmentation]
         for row in self.rows:
             if row.augmentation == augmentation:
                 return row

@@ -134,6 +134,9 @@ def search_policy(
     budget = as_budget(budget)
     seed = as_whole("seed", seed)
     max_examples = max_examples if max_examples is None else as_whole("max_examples", max_examples)
+    always, never, rivals = (
+        [one] if isinstance(one, str | Augmentation) else one for one in (always, never, rivals)
+    )
     space = Space.of(always, never)
     own_rivals = [parse(rival) for rival in rivals]
     data = as_dataset(x, y, name=name, max_examples=max_examples, seed=seed).distinct()

@@ -134,11 +134,8 @@ def search_policy(
     budget = as_budget(budget)
     seed = as_whole("seed", seed)
     max_examples = max_examples if max_examples is None else as_whole("max_examples", max_examples)
-    always, never, rivals = (
-        [one] if isinstance(one, str | Augmentation) else one for one in (always, never, rivals)
-    )
-    space = Space.of(always, never)
-    own_rivals = [parse(rival) for rival in rivals]
+    space = Space.of(_listed(always), [never] if isinstance(never, str) else never)
+    own_rivals = [parse(rival) for rival in _listed(rivals)]
     data = as_dataset(x, y, name=name, max_examples=max_examples, seed=seed).distinct()
     if data.kind != "image" or data.classes is None or data.tags is not None:
         raise AuguryError(
@@ -404,6 +401,11 @@ class _Search:
         doubt = "" if ahead > _CLEARLY * self.spread else ", which is within the noise of the trial"
         which = "usual recipes" if len(recipes) == len(self.rivals) else "recipes that are allowed"
         return f"{expected}, and {ahead:+.1f} over the best of the {which}{doubt}."
+
+
+def _listed(given: Iterable[str | Augmentation]) -> Iterable[str | Augmentation]:
+    """Return what was given, one augmentation as a list of it."""
+    return [given] if isinstance(given, str | Augmentation) else given
 
 
 def _row(policy: Augmentation, role: str, found: Judgement, rounds: int) -> PolicyRow:

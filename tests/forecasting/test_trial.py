@@ -205,7 +205,7 @@ class TestRank:
         for options, says in (
             ({"budget": 0}, "positive number of seconds, got 0"),
             ({"budget": "60s"}, "budget must be a positive number of seconds, got '60s'"),
-            ({"epochs": 0}, "epochs must be a whole number of 1 or more, got 0"),
+            ({"epochs": 0}, "epochs must be a whole number from 1 to 10,000, got 0"),
             ({"epochs": 2, "plan": TrainingPlan()}, "either epochs or a plan"),
             (
                 {"score": "alignment", "budget": 5},

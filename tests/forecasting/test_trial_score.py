@@ -75,8 +75,7 @@ def test_the_result_is_the_forecast(monkeypatch):
     assert score.effort()["level"] == 4
     assert score.effort()["epochs"] == 12
     assert (
-        score.describe()
-        == "a network of three layers trained for 12 epochs on 256 examples, 1 time"
+        score.describe() == "a network of three layers trained for 12 epochs on 256 examples, once"
     )
 
 

@@ -257,6 +257,15 @@ def test_an_augmentation_that_changes_nothing_has_no_error():
     assert {c.error for c in found.choices} == {0}
 
 
+def test_targets_that_do_not_fit_are_refused():
+    model, (x, y) = lenet().double(), sample()
+    refused("classes from 0 to 2|got 7", plan_averaging, model, x, T, torch.full((6,), 7))
+    refused(
+        "one target for each of the 6 examples|got shape (2,)", plan_averaging, model, x, T, y[:2]
+    )
+    refused("y must be a tensor, got", plan_averaging, model, x, T, y.tolist())
+
+
 def test_bad_input_is_refused():
     model, (x, y) = lenet().double(), sample()
     refused("saving|between 0 and 1", plan_averaging, model, x, T, saving=1.5)

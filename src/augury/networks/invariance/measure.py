@@ -134,10 +134,14 @@ def _sums(
 ) -> Iterator[tuple[str, Augmentation, Invariance]]:
     """Yield each layer's statistic for each augmentation, whose sums over a shard are a job."""
     programs = torch.jit.ScriptModule, torch.export.UnflattenedModule
-    plain = not any(isinstance(module, programs) for module in task.network.modules())
+    # a saved program cannot be copied, and a forward set on an object may call its original
+    plain = not any(
+        isinstance(module, programs) or "forward" in vars(module)
+        for module in task.network.modules()
+    )
     if workers.remote and task.device == "cuda":
         task = replace(task, network=copy.deepcopy(task.network).cpu())
-    if not workers.remote and not plain:  # a saved program cannot be copied
+    if not workers.remote and not plain:
         workers = Workers(1, threads=torch.get_num_threads())
     task = replace(task, copied=plain and (workers.remote or workers.slots > 1))
     shards = task.stream.shards

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from augury._base.errors import AuguryError
-from augury._base.given import as_names, as_whole
+from augury._base.given import as_names, as_whole, check_tensors
 from augury._base.limits import MOST_VIEWS
 from augury._base.rng import Rng
 from augury._base.text import kind_of
@@ -191,6 +191,7 @@ class _Sample:
 
     def with_targets(self, network: nn.Module) -> _Sample:
         if self.y is not None:
+            self._check_targets(network)
             return self
         if self.loss is not multinomial:
             raise AuguryError(
@@ -198,6 +199,24 @@ class _Sample:
                 "alone"
             )
         return replace(self, y=_outputs(network, self.x).argmax(-1))
+
+    def _check_targets(self, network: nn.Module) -> None:
+        """Raise unless there is a target for each example, and for cross-entropy a class of it."""
+        check_tensors(y=self.y)
+        shape = tuple(self.y.shape) if self.y is not None else ()
+        if shape[:1] != (len(self.x),):
+            raise AuguryError(
+                f"y must have one target for each of the {len(self.x)} examples, got shape {shape}"
+            )
+        if self.loss is not multinomial or self.y is None or self.y.is_floating_point():
+            return
+        classes = _outputs(network, self.x).shape[-1]
+        odd = self.y[(self.y < 0) | (self.y >= classes)]
+        if len(odd):
+            raise AuguryError(
+                f"y must be classes from 0 to {classes - 1}, the network's outputs, got "
+                f"{int(odd[0])}"
+            )
 
     def choices(self, layers: list[str], groups: Sequence[int]) -> Iterator[AveragingChoice]:
         """Yield the ways to compute the loss, without their measurements: all views first."""

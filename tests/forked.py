@@ -31,8 +31,11 @@ TORCHVISION = torch.library.Library("torchvision", "FRAGMENT")
 
 
 def declare_torchvision() -> None:
-    """Declare torchvision's two compiled operators, for torchvision beside a CPU build of torch."""
-    for name in ("nms", "qnms"):
+    """Declare torchvision's two compiled operators, for torchvision beside a CPU build of torch.
+
+    A build for CUDA comes with a torchvision that has them.
+    """
+    for name in ("nms", "qnms") if torch.version.cuda is None else ():
         if not hasattr(torch.ops.torchvision, name):
             TORCHVISION.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
 

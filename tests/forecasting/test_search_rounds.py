@@ -27,7 +27,7 @@ def test_a_round_takes_its_network_epochs_and_side_from_the_plan():
     assert (tried.network, tried.side, tried.epochs, tried.examples) == ("resnet", 64, 3, 20)
     assert large._trial(20, planned=True, large=False).side == 32
     assert large._trial(20, planned=False, large=False).network == "small"
-    assert large._trial(200, planned=True, large=True).examples == 26  # two thirds of 40
+    assert large._trial(200, planned=True, large=True).examples == 30  # three quarters of 40
     for side, shown in ((40, 32), (41, 64)):
         one = Rounds(images(40, side), plan, CPU, 0, WORK)
         assert one._trial(20, planned=True, large=True).side == shown

@@ -37,7 +37,8 @@ class Effort:
     contenders
         How many of these are tried again on other examples.
     folds
-        How often; more often where the data gives fewer examples than `last`.
+        How often, at least; more often where the data gives fewer examples than `last`, or where
+        that leaves few of them to judge by.
     first_folds, part_folds
         How often single families, and a policy without each of its parts, are tried.
     strengths
@@ -61,13 +62,14 @@ class Effort:
     planned: bool = False
 
     def examples(self, wanted: int, data: Dataset) -> int:
-        """Return how many examples a fold has: at most two thirds of the data."""
-        return max(2, min(wanted, len(data) * 2 // 3))
+        """Return how many examples a fold has: at most three quarters of the data."""
+        return max(2, min(wanted, len(data) * 3 // 4))
 
     def last_folds(self, data: Dataset) -> int:
-        """Return how often contenders are tried again."""
+        """Return how often contenders are tried again: until all examples were held out once."""
         used = self.examples(self.last, data)
-        return max(1, min(MOST_FOLDS, round(self.folds * self.last / used)))
+        every = len(data) / (len(data) - used)
+        return max(1, min(MOST_FOLDS, round(max(self.folds * self.last / used, every))))
 
     def work(self, data: Dataset) -> tuple[int, int]:
         """Return about how many examples networks are given in an epoch: first round, and later."""

@@ -22,7 +22,8 @@ from augury.forecasting.trial import HeldOut, Trial, run_folds, shrink
 SINGLES, BUILT, FINAL, LAST = 0, 2, 3, 4
 """The numbers of the first fold of each round, so that all rounds see other examples."""
 
-_FOLDS = LAST + MOST_FOLDS
+PLACES = LAST + MOST_FOLDS
+"""Where in the data folds begin, evenly spaced if it is too small for folds of their own."""
 _HELD, _LEAST_HELD, _MOST_HELD = 6, 1000, 2500  # held-out examples: times those trained on
 
 
@@ -134,7 +135,7 @@ class Rounds:
         return Trial(
             epochs=self.plan.epochs if planned else stand_in_epochs(self.plan),
             examples=used,
-            folds=_FOLDS,
+            folds=PLACES,
             held=min(_MOST_HELD, max(_LEAST_HELD, _HELD * used)),
             network=self.plan.network if planned else "small",
             side=max(self.data.shape[1:]) if whole else side_of(self.data, large),

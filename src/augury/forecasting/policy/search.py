@@ -24,11 +24,11 @@ from augury.forecasting.forecast import Judgement
 from augury.forecasting.gallery import make_gallery
 from augury.forecasting.plan import TrainingPlan
 from augury.forecasting.policy.chains import learned_chain
-from augury.forecasting.policy.effort import MOST_FOLDS, MOST_PARTS, Effort, choose_effort
+from augury.forecasting.policy.effort import MOST_PARTS, Effort, choose_effort
 from augury.forecasting.policy.journal import RoundJournal
 from augury.forecasting.policy.parts import pool
 from augury.forecasting.policy.policy import Policy, PolicyRow
-from augury.forecasting.policy.rounds import BUILT, FINAL, LAST, SINGLES, Rounds
+from augury.forecasting.policy.rounds import BUILT, FINAL, LAST, PLACES, SINGLES, Rounds
 from augury.forecasting.policy.space import (
     Space,
     applications,
@@ -47,7 +47,7 @@ from augury.forecasting.verdicts import POINTS
 
 _FEW = 60  # examples, below which nothing can be told
 _CLEARLY = 2.0  # standard errors of a gain: what is worse by more leaves the race
-_TIED = 0.5  # standard errors: what is worse by less cannot be told from the best
+_TIED = 1.0  # standard errors: what is worse by less cannot be told from the best
 _NETWORKS = ("cnn", "resnet", "lenet")
 MILD = "translation(0.1) >> scaling(0.9,1.1)"  # what changes the label of hardly any image
 
@@ -290,7 +290,7 @@ class _Search:
         recipes = [k for k in order if final[k] in self.rivals]
         kept = sorted({*kept, *able[:2], *recipes[:1]})  # the best recipe, to compare with
         count = effort.last_folds(self.data)
-        numbers = [LAST + k * MOST_FOLDS // count for k in range(count)]  # as far apart as can be
+        numbers = [LAST + k * (PLACES // count) for k in range(count)]  # as far apart as can be
         others = [final[k] for k in kept]
         again = rounds.run("contenders", others, effort.last, numbers, large=True)
         columns = torch.tensor([0, *(k + 1 for k in kept)])

@@ -1,17 +1,18 @@
 """Is the policy that was chosen better than what people use? Train them all.
 
     python benchmarks/policy.py run DATA.npz --source NAME --epochs N [--network cnn] [--pretrained]
-        [--seeds 3] [--examples N] [--also parts contended] [--stages search train longer longest]
-        [--out DIR]
+        [--seeds 3] [--examples N] [--also parts contended]
+        [--stages search train again longer longest] [--out DIR]
     python benchmarks/policy.py table
     python benchmarks/policy.py page
     python benchmarks/policy.py --quick
 
 `run` works in stages, each written into one JSON file as soon as it is done: *search* a policy on
 the training images of DATA; *train* with the policy, with each of its parts left out, with the
-usual recipes and without augmentation, for the same epochs; train the recipes *longer*, by as many
-epochs as an ordinary loop has in the time that the search took, and *longest*, by as many as the
-loop of this library has, which repeats recorded steps.
+usual recipes and without augmentation, for the same epochs; train them all *again*, with other
+seeds, where those that there are differ too much; train the recipes *longer*, by as many epochs as
+an ordinary loop has in the time that the search took, and *longest*, by as many as the loop of this
+library has, which repeats recorded steps.
 A network of one's own (MODULE:FUNCTION) is trained as `augury.rank` trains it.
 """
 
@@ -57,6 +58,7 @@ RIVALS = {
     "horizontal_flip >> translation(0.125)": "flip and crop",
 }
 STAGES = ("search", "train", "longer", "longest")
+AGAIN = "again"
 BATCH = Schedule.batch
 Found = dict[str, Any]
 
@@ -112,9 +114,9 @@ class Bench:
         contended = [r["spec"] for r in rows if r["role"] == "tried" and r["rounds"] == 3]
         parts = [r["part"] for r in rows if r["role"] == "part"] if "parts" in also else []
         contended = contended if "contended" in also else []
-        everyone = {"identity": identity(), found["policy"]: chosen}
-        everyone |= {spec: parse(spec) for spec in (*RIVALS, *contended)}
-        everyone |= {f"without {part}": without(chosen, parse(part)) for part in parts}
+        names = ["identity", found["policy"], *RIVALS, *contended]
+        names += [f"without {part}" for part in parts]
+        everyone = {name: _named(name, chosen) for name in names}
         right, seconds = self.train_all(everyone.values(), self.options.epochs, self.options.seeds)
         gaps = right.double().mean(2)  # (tests, everyone), over seeds
         gaps = gaps - gaps[:, [list(everyone).index(found["policy"])]]
@@ -124,6 +126,16 @@ class Bench:
             "sampling_error": dict(zip(everyone, sampling.tolist(), strict=True)),
             "train_seconds": round(seconds, 1), "train_environment": environment(self.device),
         }  # fmt: skip
+
+    def again(self, found: Found) -> None:
+        """Train with all of them with as many other seeds, and add what that showed."""
+        known, chosen = found["accuracy"], parse(found["policy"])
+        everyone = [_named(name, chosen) for name in known]
+        done = len(known["identity"])
+        right, seconds = self.train_all(everyone, found["epochs"], self.options.seeds, seed=done)
+        for seen, new in zip(known.values(), per_cent(right), strict=True):
+            seen += new
+        found["train_seconds"] = round(found["train_seconds"] + seconds, 1)
 
     def longer(self, found: Found) -> None:
         """Train the recipes longer, by what an ordinary loop does in the time of the search."""
@@ -175,15 +187,24 @@ class Bench:
         return (times[2] - times[1]) / steps * (len(data) // BATCH)  # the first steps warm up
 
     def train_all(
-        self, candidates: Iterable[Augmentation], epochs: int, seeds: int
+        self, candidates: Iterable[Augmentation], epochs: int, seeds: int, seed: int = 0
     ) -> tuple[Tensor, float]:
         """Return which test images are right, ``(tests, candidates, seeds)``, and seconds."""
         started = time.perf_counter()
         right = train_all(
             self.data, self.tests, list(candidates), self.own or self.options.network,
-            epochs=epochs, seeds=seeds, device=self.device,
+            epochs=epochs, seeds=seeds, seed=seed, device=self.device,
         )  # fmt: skip
         return right, time.perf_counter() - started
+
+
+def _named(name: str, chosen: Augmentation) -> Augmentation:
+    """Return what a name in the results was trained with."""
+    if name == "identity":
+        return identity()
+    if name.startswith("without "):
+        return without(chosen, parse(name.removeprefix("without ")))
+    return parse(name)
 
 
 def per_cent(right: Tensor) -> list[list[float]]:
@@ -407,7 +428,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--examples", type=int)
     parser.add_argument("--also", nargs="*", choices=("parts", "contended"), default=["parts"])
-    parser.add_argument("--stages", nargs="+", choices=STAGES, default=STAGES)
+    parser.add_argument("--stages", nargs="+", choices=(*STAGES, AGAIN), default=STAGES)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--out", default=str(RESULTS))
     parser.add_argument("--quick", action="store_true")

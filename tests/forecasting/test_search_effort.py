@@ -34,9 +34,9 @@ def test_work_by_hand():
     )
     plain = replace(one, strengths=False).work(images(3000))
     assert plain == ((effort._FAMILIES + 3) * 3 * 100, one.work(images(3000))[1])
-    assert one.examples(400, images(300)) == 200
+    assert one.examples(400, images(300)) == 225
     assert one.examples(1, images(300)) == 2
-    for count, folds in ((3000, 2), (750, 2), (500, 3), (375, 4), (60, 4)):
+    for count, folds in ((3000, 2), (1250, 2), (800, 3), (667, 4), (300, 4), (60, 4)):
         assert one.last_folds(images(count)) == folds
     assert replace(one, folds=1).last_folds(images(3000)) == 1
 

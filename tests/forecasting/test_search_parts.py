@@ -46,7 +46,7 @@ def test_defaults_are_those_of_the_docs():
     given = {k: p.default for k, p in inspect.signature(search_policy).parameters.items()}
     assert (given["max_examples"], given["seed"], given["device"]) == (20_000, 0, "auto")
     assert (given["pretrained"], given["tune"], given["always"]) == (False, "all", ())
-    assert (search._FEW, search._CLEARLY, search._TIED) == (60, 2.0, 0.5)
+    assert (search._FEW, search._CLEARLY, search._TIED) == (60, 2.0, 1.0)
 
 
 def test_what_rounds_are_given(begun):

@@ -8,14 +8,17 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from made_search import CPU, RATE, WORK, fold, images
 
 import augury
 from augury.augmentations import parse
 from augury.forecasting.forecast import PLANNED, SMALL
 from augury.forecasting.policy import rounds
+from augury.forecasting.policy.effort import EFFORTS
 from augury.forecasting.policy.journal import RoundJournal
 from augury.forecasting.policy.rounds import Rounds
+from augury.forecasting.trial import make_fold
 
 FLIPS = parse("flips")
 
@@ -82,6 +85,15 @@ def test_folds_have_numbers_and_held_out_examples_of_their_own():
     tuned = replace(one, plan=augury.TrainingPlan(epochs=5, pretrained=True))
     assert tuned._trial(100, False, False).epochs == 40  # a small network starts from nothing
     assert tuned._trial(100, True, False).epochs == 5
+
+
+def test_contenders_of_a_small_set_are_judged_by_each_example_once():
+    one = Rounds(images(400), augury.TrainingPlan(epochs=5), CPU, 0, EFFORTS["cuda"])
+    trial = one._trial(one.effort.last, True, True)
+    count = one.effort.last_folds(one.data)
+    numbers = [rounds.LAST + k * (rounds.PLACES // count) for k in range(count)]
+    held = torch.cat([make_fold(one.data, trial, 0, number).held for number in numbers])
+    assert sorted(held.tolist()) == list(range(400))
 
 
 def test_what_a_round_trains_unless_told_otherwise(asked):

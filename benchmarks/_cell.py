@@ -22,9 +22,10 @@ from augury.augmentations import Augmentation, identity
 from augury.data import Dataset
 from augury.forecasting.forecast import UNEQUAL, Forecast
 from augury.forecasting.training import train_together
+from augury.forecasting.training.grouped import RATES
 from augury.forecasting.training.members import Fold, Schedule
 from augury.forecasting.training.own import OwnNetwork
-from augury.forecasting.training.runners import OwnRunner
+from augury.forecasting.training.runners import OneByOne, OwnRunner
 from augury.forecasting.trial import Trial, run_folds
 
 Cell = dict[str, Any]
@@ -69,9 +70,10 @@ def train_all(
 ) -> torch.Tensor:
     """Return which test examples are predicted right: ``(tests, candidates, seeds)``.
 
-    No augmentation, if it is among the candidates, must be the first of them.
+    No augmentation, if it is among the candidates, must be the first of them. A GPU trains all as
+    one grouped network, a CPU one on each core.
     """
-    if isinstance(network, str):
+    if isinstance(network, str) and device.type == "cuda":
         return train_together(
             train, test, candidates, architecture=network, epochs=epochs, seeds=seeds, seed=seed,
             device=device,
@@ -79,10 +81,10 @@ def train_all(
     x, y = (torch.cat([getattr(data, name) for data in (train, test)]) for name in "xy")
     whole, held = torch.arange(len(y)).split([len(train), len(test)])
     folds = [Fold(whole, held, seed, number) for number in range(seeds)]
-    runner = OwnRunner(
-        network, replace(train, x=x, y=y), Schedule(epochs, rate=network.rate), device,
-        lambda now: None,
-    )  # fmt: skip
+    rate = RATES[network] if isinstance(network, str) else network.rate
+    runner = (OneByOne if isinstance(network, str) else OwnRunner)(
+        network, replace(train, x=x, y=y), Schedule(epochs, rate=rate), device, lambda now: None
+    )
     others = [candidate for candidate in candidates if candidate != identity()]
     clean = folds if len(others) < len(candidates) else []
     tried, plain = runner.run(others, folds if others else [], clean)

@@ -265,16 +265,6 @@ def tried(folder: Path, trial: str) -> list[Cell]:
     ]
 
 
-def untried(folder: Path) -> str:
-    """Name the cells whose candidates were trained, but that have no trial to judge."""
-    return "; ".join(
-        f"{cell['source']} with {cell['examples']:,} images, {cell['epochs']} epochs and the "
-        f"network {cell['network']}"
-        for cell in read(folder)
-        if not any(cell.get(trial) for trial in ("trial", "small", "quick"))
-    )
-
-
 def fine_tuned(folder: Path) -> list[tuple[Cell, dict[str, float]]]:
     """Judge fine-tuning, by the constants of training from scratch."""
     return [(cell, judge(cell, PLANNED)) for cell in read(folder) if cell.get("pretrained")]
@@ -361,7 +351,6 @@ def page(folder: Path) -> str:
         less=judge(less, PLANNED),
         higher=-next(found["bias"] for cell, found in small if cell["examples"] == 1500),
         scores="\n".join(closed_forms(folder)),
-        untried=untried(folder),
         cells=len(rows),
         sources=f"{len(sources)} sources ({', '.join(sources)})",
         said=said,

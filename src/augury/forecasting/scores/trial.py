@@ -26,7 +26,7 @@ _PLANNED = (
     "Trials like this one were compared with real training on six sources of images, each with "
     "constants fitted to the other sources. The rank correlation with the real order was 0.80 to "
     "0.97 (mean 0.90), the best of the top three candidates fell 0.03 points short of the best "
-    "candidate on average, and 98 % of 320 verdicts were right."
+    "candidate on average, and 98 % of 379 verdicts were right."
 )
 _SMALL = (
     "Trials with a small network instead of the planned one were compared with real training on "

@@ -200,10 +200,10 @@ class Made:
 
     balanced = True
 
-    def __init__(self, few=False, learnt=True):
+    def __init__(self, few=False, learnt=True, expected=0.8):
         self.few = few
         self.baseline = BaselineForecast(
-            tried=0.7, expected=0.8, error=0.03, chance=0.5 if learnt else 0.7, balanced=True
+            tried=0.7, expected=expected, error=0.03, chance=0.5 if learnt else 0.7, balanced=True
         )
 
     def __len__(self):
@@ -227,6 +227,14 @@ def test_the_baseline_has_an_interval_of_its_error(few, monkeypatch):
     assert (found.candidates, found.decides, found.warnings) == ([], True, ())
     score.repeats = 2
     assert score.describe().endswith("held out 2 times, judged by balanced accuracy")
+
+
+def test_no_accuracy_is_below_nought_but_a_share_of_the_variance_may_be(monkeypatch):
+    low = {
+        data.task: judged(data, monkeypatch, expected=0.02)[1].baseline.low
+        for data in (table(), numbers())
+    }
+    assert low == pytest.approx({"classification": 0.0, "regression": 2 - 196 * 0.03})
 
 
 def test_what_leaves_no_verdict_depends_on_the_target(monkeypatch):

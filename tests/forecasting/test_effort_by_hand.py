@@ -204,7 +204,10 @@ def clock(monkeypatch):
     monkeypatch.setattr(effort.time, "perf_counter", found)
     monkeypatch.setattr(effort.torch.cuda, "synchronize", lambda: found.move(3.0))
     found.made, found.runs = made, runs
-    return found
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield found
+    torch.set_num_threads(threads)
 
 
 @pytest.mark.parametrize(
@@ -217,6 +220,7 @@ def test_a_pace_on_cores(clock, count, size, epochs):
     assert clock.seen == [((batch, 1, 8, 8), 1)] * 2
     ((examples, schedule, chosen, folds, clean, threads),) = clock.runs
     assert (chosen, folds, threads) == (0, [], 1)  # as each candidate will have
+    assert torch.get_num_threads() == 2  # as before
     assert (schedule.epochs, schedule.batch, schedule.rate) == (epochs, 64, 0.01)
     assert examples == min(count, 4 * size)
     ((network, members, shape, outputs, seed),) = clock.made
@@ -226,7 +230,6 @@ def test_a_pace_on_cores(clock, count, size, epochs):
 
 
 def test_a_pace_on_a_gpu(clock):
-    threads = torch.get_num_threads()
     for many in (1, 5):
         clock.runs.clear()
         clock.made.clear()
@@ -236,7 +239,7 @@ def test_a_pace_on_a_gpu(clock):
         assert [len(run[3]) for run in clock.runs] == [0, 1]
         assert [len(run[4]) for run in clock.runs] == [1, 0]
         assert {run[1].epochs for run in clock.runs} == {2}  # two at least
-        assert {run[5] for run in clock.runs} == {threads}
+        assert {run[5] for run in clock.runs} == {2}  # as they were
         assert [given[:2] for given in clock.made] == [("cnn", 1), ("cnn", many)]
     assert clock.seen == []
 

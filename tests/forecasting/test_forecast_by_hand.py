@@ -153,6 +153,12 @@ def test_one_candidate_in_two_folds_cannot_disagree():
     assert found._run_noise()[1] == 4 + 2
 
 
+def test_folds_of_several_candidates_disagree_with_many_degrees_of_freedom():
+    rights = ([0.5, 0.6, 0.4, 0.5], [0.5, 0.5, 0.5, 0.6], [0.5, 0.4, 0.6, 0.5])
+    found = make(*(fold(right, [1.2] * 4, 100 * k) for k, right in enumerate(rights)))
+    assert found._run_noise()[1] == 4 + 3 + 2 * 2  # three pairs of replicas, (3 − 1) · (3 − 1)
+
+
 def test_the_noise_of_a_real_target():
     y = torch.linspace(-1, 1, 100, dtype=torch.float64)
     found = HeldOut(torch.arange(100), torch.full((100, 2), 0.1).double(),

@@ -205,6 +205,16 @@ def test_work_is_divided_among_programs(noted):
         assert called.pop()[3]["OUT"] == block
 
 
+def test_running_variances_are_of_all_positions_of_images_that_are_not_square(noted, monkeypatch):
+    fused, *_ = noted
+    made = SimpleNamespace(apply=lambda x, *_: (x, torch.zeros(1, 8), torch.ones(1, 8)))
+    monkeypatch.setattr(fused, "_Block", made)
+    block = Block(1, 8, 8, 1, False)
+    fused.run_blocks(torch.rand(2, 8, 3, 5), [block], torch.float32)
+    expected = 0.9 + 0.1 * 30 / 29  # 2 images of 3 × 5
+    assert block.norm.running_var.tolist() == pytest.approx([expected] * 8, rel=1e-5)
+
+
 class OnGpu(torch.Tensor):
     """A tensor that says that it is on a GPU."""
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from forked import run_forked
+from refusal import refused
 from sklearn.datasets import load_digits
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -259,6 +260,36 @@ def test_a_policy_has_the_properties_of_its_augmentation():
     assert other == policy("flips")  # what only shows it is no part of it
     assert "gallery" not in json.loads(other.to_json())
     assert "given" not in json.loads(other.to_json())
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("role", "best", "role"),
+        ("low", 2.0, "low"),
+        ("probability", 1.5, "probability"),
+        ("rounds", -1, "rounds"),
+    ],
+)
+def test_a_row_that_cannot_be_is_refused(name, value, said):
+    data = json.loads(policy().to_json())
+    data["rows"][0][name] = value
+    refused(said, Policy.from_json, json.dumps(data))
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_a_policy_has_one_row_that_was_chosen(count):
+    data = json.loads(policy().to_json())
+    data["rows"] *= count
+    refused(f"one row with the role chosen, got {count}", Policy.from_json, json.dumps(data))
+
+
+def test_a_pipeline_that_a_file_does_not_hold_has_neither_words_nor_code():
+    given = augury.Sampled(lambda x: x)
+    found = dataclasses.replace(policy("flips"), spec=repr(given), given=given)
+    read = Policy.from_json(found.to_json())
+    assert read.spec == repr(given)
+    assert (read.words, read.code) == ((), {})
 
 
 def test_a_policy_is_an_augmentation():

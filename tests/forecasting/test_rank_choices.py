@@ -30,9 +30,9 @@ def images(count=20):
     return as_dataset(x, np.arange(count) % 2)
 
 
-def recordings(samples=4000, rate=8000):
+def recordings(samples=4000, rate=8000, classes=2):
     x = np.random.default_rng(0).normal(size=(6, 1, samples))
-    return as_dataset(x, [0, 1] * 3, kind="sound", rate=rate)
+    return as_dataset(x, np.arange(6) % classes, kind="sound", rate=rate)
 
 
 def test_defaults_are_those_of_the_docs():
@@ -168,6 +168,9 @@ def test_recordings_are_short_enough_for_a_page(monkeypatch):
     high = make_gallery(recordings(rate=16_000), [snr_noise(5, 20)], 0)
     assert high is not None
     assert (high.rate, high.originals.shape[-1]) == (8000, 1000)
+    many = make_gallery(recordings(classes=3), [snr_noise(5, 20)], 0)
+    assert many is not None
+    assert len(many.originals) == len(many.views["snr_noise(5,20)"]) == 2
     alone = make_gallery(recordings(), [], 0)
     assert alone is not None
     assert alone.views == {}
@@ -179,6 +182,7 @@ def test_a_thin_picture_keeps_a_pixel():
     bands = torch.zeros(1, 1, 40, 8, 4)  # more of them than pixels
     assert pictures._picture(bands, 4).shape == (1, 1, 4, 2, 3)
     assert pictures._picture(bands, 8).shape == (1, 1, 8, 4, 3)
+    assert pictures._picture(bands, 16).shape == (1, 1, 8, 4, 3)  # is not enlarged
     colours = torch.arange(4.0).view(1, 1, 4, 1, 1).expand(1, 1, 4, 8, 8) / 255
     assert pictures._picture(colours[:, :, :3], 64)[0, 0, 0, 0].tolist() == [0, 1, 2]
     assert pictures._picture(colours, 64)[0, 0, 0, 0].tolist() == [0, 0, 0]  # no four channels

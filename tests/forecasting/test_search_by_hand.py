@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from made_search import CPU, RATE, WORK, fold, forecast, images
+from torch import nn
 
 import augury
 from augury.augmentations import Chain, Then, parse
@@ -16,6 +18,7 @@ from augury.forecasting.policy import effort, rounds, search, search_policy, spa
 from augury.forecasting.policy.parts import pool
 from augury.forecasting.policy.rounds import Rounds
 from augury.forecasting.policy.space import Space
+from augury.forecasting.policy.trust import trust
 
 TRIVIAL = "trivial_augment(1)"
 GAINS = {"rotation(15)": 0.16, "flips": 0.1, "noise(0.05)": -0.1, TRIVIAL: 0.02}
@@ -95,6 +98,7 @@ def test_rounds(made):
     assert all(0 <= step["seconds"] < 60 for step in found.path)
     assert (found.seed, found.plan["epochs"]) == (5, 7)
     assert 0 < found.seconds < 600
+    assert found.trust == trust(small=True, own=False)
 
 
 def test_what_is_expected_follows_from_leaders_and_contenders(made):
@@ -166,7 +170,7 @@ def test_parts_and_strengths_are_tried_beside_the_whole(made, monkeypatch):
     assert shorter["trial"].epochs == 4
     one = forecast([fold([0.3])] * 2, 30, RATE).judge(0)
     assert rows["shorter", "4"].gain == pytest.approx(one.gain)
-    assert rows["shorter", "4"].spec == both
+    assert (rows["shorter", "4"].spec, rows["shorter", "4"].rounds) == (both, 1)
     once = search_policy(images(), device="cpu", epochs=1)
     assert made[-1]["trial"].epochs == 1
     assert once.spec == both
@@ -297,6 +301,36 @@ def test_the_clearly_worse_leave_the_race(made, monkeypatch):
         search_policy(images(), device="cpu")
         assert both in made[2]["specs"]
         assert (both in made[3]["specs"]) is stays
+
+
+def test_how_far_is_clearly_follows_from_the_noise_of_runs():
+    """With a noise of 3 points, those who are up to 6 points behind stay."""
+    gains = {"flips": 10.0, "invert": 9.0, "hue(0.1)": 4.5, "noise(0.05)": 3.5}
+    final, asked = [parse(spec) for spec in gains], []
+
+    class Made:
+        data, effort = images(), replace(WORK, finalists=4, contenders=4)
+
+        def run(self, title, policies, *_, **__):
+            asked.append(list(map(repr, policies)))
+            return [fold([0.0] * len(policies))]
+
+        def forecast(self, folds, size):
+            by_place = list(gains.values())
+            return SimpleNamespace(
+                judge=lambda k: judgement(by_place[k]), run_spread=lambda: 3.0,
+                baseline=SimpleNamespace(expected=0.5, learnt=True),
+            )  # fmt: skip
+
+    search._Search(Made(), Space(), [])._race(final)
+    assert asked == [list(gains), ["flips", "invert", "hue(0.1)"]]
+
+
+def test_what_is_said_of_trust_depends_on_whose_network_it_is(made, monkeypatch):
+    monkeypatch.setattr(effort, "OWN", WORK)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
+    found = search_policy(images(), device="cpu", network=network)
+    assert found.trust == trust(small=True, own=True)
 
 
 def test_the_planned_network_is_trained_from_the_second_round_on(made, monkeypatch):

@@ -63,6 +63,15 @@ def test_an_order_has_each_class_in_proportion_everywhere():
     assert zeros[0] != zeros[1]  # not only how classes are interleaved
 
 
+def test_an_order_has_each_of_three_classes_in_proportion_everywhere():
+    data = as_dataset(np.random.default_rng(0).normal(size=(90, 3)), np.arange(90) % 3)
+    order = stratified_order(data, 3)
+    for start in range(0, 90, 15):
+        counts = torch.bincount(data.y[order[start : start + 15]], minlength=3)
+        assert counts.min() >= 4
+        assert counts.max() <= 6
+
+
 def test_folds_take_the_next_examples_of_one_order():
     data, trial = table(40), Trial(1, examples=10, folds=3)
     order = stratified_order(data, 7).tolist()

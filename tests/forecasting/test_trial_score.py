@@ -374,16 +374,17 @@ def test_little_work_with_ones_own_network_is_never_sure(monkeypatch, level, sur
     assert score.trust().endswith(capped) is not sure
 
 
-def test_a_real_target_that_nothing_predicts_gives_no_verdict(monkeypatch):
+@pytest.mark.parametrize(("error", "said"), [(1.2, True), (0.6, False)])
+def test_a_real_target_that_nothing_predicts_gives_no_verdict(monkeypatch, error, said):
     rng = np.random.default_rng(0)
     data = as_dataset(rng.integers(0, 255, (400, 8, 8)).astype(np.uint8), rng.normal(size=400))
 
     def run_folds(*_, **__):
-        losses = torch.full((SIZE, 2), 1.2 * float(data.y.var()), dtype=torch.float64)
+        losses = torch.full((SIZE, 2), error * float(data.y.var()), dtype=torch.float64)
         none = torch.tensor([]).double()
         return [HeldOut(torch.arange(SIZE), losses, 0 * losses, none, none)]
 
     monkeypatch.setattr(module, "run_folds", run_folds)
     found = TrialScore(Setting(data, None, 8, 3, CPU, effort=4)).judge_all([flips()])
-    assert any("no better than the mean of the target" in said for said in found.warnings)
-    assert found.baseline.score == found.baseline.low == pytest.approx(-20)
+    assert any("no better than the mean of the target" in text for text in found.warnings) is said
+    assert found.baseline.score == found.baseline.low == pytest.approx(100 * (1 - error))

@@ -233,3 +233,15 @@ def test_chance_is_the_mean_over_all_permutations_of_the_labels(centred):
     statistic = Alignment(centred=centred, groups=2)
     statistic.update(orbit, torch.nn.functional.one_hot(labels, 2).double(), torch.arange(5))
     assert statistic.result().chance == pytest.approx(float(np.mean(found)), abs=1e-10)
+
+
+def test_the_chance_of_a_centred_alignment_does_not_depend_on_the_mean_of_the_target():
+    orbit, _, _ = problem(3, examples=6)
+    y = torch.tensor([1.0, -1.0, 2.0, -2.0, 0.5, -0.5], dtype=torch.float64).unsqueeze(1)
+    found = []
+    for targets in (y, y + 3):
+        statistic = Alignment(centred=True, groups=2)
+        statistic.update(orbit, targets, torch.arange(6))
+        found.append(statistic.result())
+    assert found[0].chance == pytest.approx(found[1].chance)
+    assert found[0].value == pytest.approx(found[1].value)

@@ -44,6 +44,7 @@ def test_defaults_are_those_that_are_documented():
     assert len(fitted(Alignment(), features, targets).result().replicates) == 20
     assert HeldOutRisk(features, targets, True).groups == 20
     assert Estimate(1.0, torch.zeros(2), torch.zeros(0)).chance == -math.inf
+    assert Estimate(1.0, torch.zeros(2), torch.zeros(0)).class_replicates.shape == (0, 0)
     held = HeldOutRisk(features, targets, True)
     plain = fitted(RidgeRisk(held), features, targets).result()
     assert RidgeRisk(held).ratios == (1e-3, 1e-2, 0.1, 1.0)
@@ -156,3 +157,63 @@ def test_the_mean_loss_of_a_class_of_one_is_its_loss():
     features, targets = examples(4, classes=4)
     found = HeldOutRisk(features, targets, True).estimate(torch.tensor([1.0, 2.0, 3.0, 4.0]))
     assert found.per_class.tolist() == [-1, -2, -3, -4]
+
+
+def test_the_sums_of_parts_are_added():
+    features, targets = examples()
+    halves = []
+    for rows in (slice(0, 25), slice(25, 40)):
+        half, index = Alignment(), torch.arange(40)[rows]
+        half.update(Orbit(features[rows].unsqueeze(0), torch.ones(1)), targets[rows], index)
+        halves.append(half.sums)
+    joined = Alignment().of(halves)
+    assert joined.sums[5].sum() == 40
+    assert joined.result().value == pytest.approx(
+        fitted(Alignment(), features, targets).result().value
+    )
+    assert halves[0][5].sum() == 25  # as it was
+
+
+def test_batches_of_the_wrong_shape_are_refused():
+    features, targets = examples(8)
+    index, orbit = torch.arange(8), Orbit(features.unsqueeze(0), torch.ones(1))
+    flat = Orbit(torch.zeros(1, 8), torch.ones(1))
+    deep = Orbit(torch.zeros(1, 8, 4, 4), torch.ones(1))
+    for given in (
+        (flat, targets, index),
+        (deep, targets, index),
+        (orbit, targets[:, 0], index),
+        (orbit, targets[:7], index[:7]),
+        (orbit, targets, index[:7]),
+    ):
+        refused("expected features (views, examples, features)", Alignment().update, *given)
+    refused("features and targets as each other", fitted(Alignment(), features, targets).__add__,
+            fitted(Alignment(), features[:, :3], targets))  # fmt: skip
+
+
+def test_one_group_holds_all():
+    assert group_of(torch.arange(5), 1).tolist() == [0] * 5
+    refused("groups must be a whole number of 1 or more, got 0", group_of, torch.arange(5), 0)
+
+
+def test_what_is_held_out_has_a_target_for_each_example():
+    features, targets = examples()
+    refused("got shapes (40, 4) and (39, 3)", HeldOutRisk, features, targets[:39], True)
+    refused("got shapes (40, 4) and (40,)", HeldOutRisk, features, targets[:, 0], True)
+
+
+def test_replicates_of_a_class_of_two_are_the_loss_of_the_other():
+    features, targets = examples(4, classes=2)
+    found = HeldOutRisk(features, targets, True).estimate(torch.tensor([1.0, 2.0, 3.0, 4.0]))
+    without = found.class_replicates[GROUPS[:4]]  # each example is in a group of its own
+    assert without.tolist() == [[-3, -3], [-2, -4], [-1, -3], [-2, -2]]
+
+
+def test_errors_of_small_targets_are_shares_of_their_variance():
+    features, _ = examples(4)
+    targets = torch.tensor([[0.1], [0.3], [0.1], [0.3]], dtype=torch.float64)
+    held = HeldOutRisk(features, targets, False)
+    mean = torch.full((4, 1), 0.2, dtype=torch.float64)
+    assert held.losses(mean).tolist() == pytest.approx([1.0] * 4)
+    constant = HeldOutRisk(features, targets[:1].expand(4, 1), False)
+    assert constant.losses(mean).tolist() == pytest.approx([0.01] * 4)  # 0.1², divided by 1

@@ -7,6 +7,7 @@ import reference
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from refusal import refused
 from scipy.stats import t
 
 from augury.statistics import jackknife
@@ -45,3 +46,9 @@ def test_one_group_says_nothing_about_the_error(replicates):
 
 def test_a_replicate_that_is_not_finite_gives_no_finite_interval():
     assert not math.isfinite(jackknife(1.0, [1.0, math.nan, 2.0]).half)
+
+
+@pytest.mark.parametrize("level", [-0.1, 0, 1, 1.5])
+def test_a_level_is_between_nought_and_one(level):
+    said = f"level must be a probability between 0 and 1, got {level}"
+    refused(said, jackknife, 1.0, [1.0, 2.0], level=level)

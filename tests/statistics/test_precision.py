@@ -46,3 +46,5 @@ def test_labels_may_be_soft():
     scores = torch.tensor([0.1, 0.9])
     assert float(average_precision(scores, torch.tensor([0.51, 0.49]))) == pytest.approx(0.5)
     assert float(average_precision(scores, torch.tensor([0.5, 0.6]))) == pytest.approx(1.0)
+    three = torch.tensor([0.9, 0.5, 0.1])  # a half is no label: the second is, and comes second
+    assert float(average_precision(three, torch.tensor([0.5, 0.6, 0.0]))) == pytest.approx(0.5)

@@ -7,6 +7,7 @@ import reference_ridge as slow
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusal import refused
 
 from augury.statistics import calibrated_log_loss, fit_scale
 
@@ -55,3 +56,24 @@ def test_predictions_without_an_error_get_the_largest_scale_allowed():
 def test_predictions_worse_than_chance_get_the_least_scale():
     logits = -torch.eye(2, dtype=torch.float64)
     assert float(fit_scale(logits, torch.arange(2))) == pytest.approx(1e-3, rel=1e-6)
+
+
+def test_logits_and_labels_that_do_not_fit_are_refused():
+    logits, y = torch.eye(3), torch.arange(3)
+    for wrong in (
+        (logits[0], y),
+        (logits.expand(2, 2, 3, 3), y[:2]),
+        (logits, y[:2]),
+        (logits[:0], y[:0]),
+        (logits.long(), y),
+        (logits, y.float()),
+    ):
+        refused("expected floating-point logits", fit_scale, *wrong)
+    refused("class numbers must be from 0 to 2, got 1 to 3", fit_scale, logits, y + 1)
+    refused("class numbers must be from 0 to 2, got -1 to 1", fit_scale, logits, y - 1)
+
+
+@pytest.mark.parametrize("bounds", [(1.0,), (2.0, 1.0), (1.0, 1.0), (1.0, 2.0, 3.0)])
+def test_bounds_are_two_scales_in_order(bounds):
+    said = f"bounds must be the least and the largest scale, got {list(bounds)}"
+    refused(said, calibrated_log_loss, torch.eye(3), torch.arange(3), bounds=bounds)

@@ -134,7 +134,7 @@ class Single(Runner):
         }
         found = self._workers().map(
             train_alone, alone, named, journal=self.journal,
-            tick=lambda name: self.tick(name.rsplit(": ", 1)[1]),
+            tick=lambda name: self.tick(name.split(": ", 1)[1]),
         )  # fmt: skip
         return [outputs.to(self.device) for (outputs,) in found]
 

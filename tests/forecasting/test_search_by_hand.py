@@ -14,7 +14,7 @@ import augury
 from augury.augmentations import Chain, Then, parse
 from augury.forecasting import trial
 from augury.forecasting.forecast import PLANNED, Judgement
-from augury.forecasting.policy import effort, rounds, search, search_policy, space
+from augury.forecasting.policy import effort, rounds, rows, search, search_policy, space
 from augury.forecasting.policy.parts import pool
 from augury.forecasting.policy.rounds import Rounds
 from augury.forecasting.policy.space import Space
@@ -107,7 +107,10 @@ def test_what_is_expected_follows_from_leaders_and_contenders(made):
     kept = made[3]["specs"]
     once = forecast([fold(gains.values())], 40, RATE)
     again = forecast([fold([gains[spec] for spec in kept])] * 3, 50, RATE)
-    judged = {spec: once.judge(k) for k, spec in enumerate(gains)}
+    order = list(gains)
+    moved = [again.shift(k)[0] - once.shift(order.index(spec))[0] for k, spec in enumerate(kept)]
+    offset = sum(moved) / len(moved)
+    judged = {spec: once.judge(k, again, offset) for k, spec in enumerate(gains)}
     judged |= {spec: again.judge(k) for k, spec in enumerate(kept)}
     assert found.spec == "rotation(15)"
     assert found.baseline == pytest.approx(100 * again.baseline.expected)
@@ -125,8 +128,8 @@ def test_what_is_expected_follows_from_leaders_and_contenders(made):
     assert [row.gain for row in found.rows] == sorted((r.gain for r in found.rows), reverse=True)
     best, recipe = judged["rotation(15)"].gain, judged[TRIVIAL].gain
     assert found.reason == (
-        f"It is expected to gain {best:.1f} points over no augmentation, and {best - recipe:+.1f} "
-        "over the best of the usual recipes."
+        f"It is expected to gain {best:.1f} points over no augmentation, and {best - recipe:.1f} "
+        "more than the best of the usual recipes."
     )
     assert found.per_class == dict(zip("0123456789", judged["rotation(15)"].per_class, strict=True))
     assert found.contributions == {}  # one part is the whole
@@ -318,12 +321,41 @@ def test_how_far_is_clearly_follows_from_the_noise_of_runs():
         def forecast(self, folds, size):
             by_place = list(gains.values())
             return SimpleNamespace(
-                judge=lambda k: judgement(by_place[k]), run_spread=lambda: 3.0,
-                baseline=SimpleNamespace(expected=0.5, learnt=True),
+                judge=lambda k, *_: judgement(by_place[k]), run_spread=lambda: 3.0,
+                shift=lambda k: (by_place[k], 0.1),
+                baseline=SimpleNamespace(expected=0.5, learnt=True, unstable=False),
             )  # fmt: skip
 
     search._Search(Made(), Space(), [])._race(final)
     assert asked == [list(gains), ["flips", "invert", "hue(0.1)"]]
+
+
+def test_all_are_compared_with_the_same_training_without_augmentation(made, monkeypatch):
+    """Where it was unlucky in the first fold, those that were tried there alone gain no more."""
+
+    def run_folds(data, fitted, trial, numbers, **options):
+        gains = [GAINS.get(repr(policy), 0.0) for policy in fitted]
+        base = 0.3 if list(numbers) == [3] else 0.6  # the leaders, and everything else
+        return [fold([g + 0.6 - base for g in gains], base=base) for _ in numbers]
+
+    usual = search_policy(images(), device="cpu")
+    monkeypatch.setattr(rounds, "run_folds", run_folds)
+    found = search_policy(images(), device="cpu")
+    gains = {row.spec: row.gain for row in found.rows if row.role in ("chosen", "rival", "tried")}
+    assert max(gains, key=gains.get) == found.spec == usual.spec
+    assert abs(gains["invert"]) < 6  # it changes nothing, where 30 points were lost by chance
+    assert found.baseline == pytest.approx(60, abs=10)
+
+
+def test_the_probability_of_a_moved_row_fits_its_gain():
+    row = rows.as_row(parse("flips"), "part", judgement(2.0), 1)
+    moved = rows.at_gain(row, -1.0)
+    assert (moved.gain, moved.low, moved.high) == (-1.0, row.low - 3, row.high - 3)
+    assert moved.probability < 0.5 < rows.at_gain(row, 0.5).probability
+    assert rows.at_gain(row, 0.0).probability == pytest.approx(0.5)
+    edge = rows.at_gain(row, (row.high - row.low) / 2)
+    assert edge.low == pytest.approx(0)
+    assert edge.probability == pytest.approx(0.975)
 
 
 def test_what_is_said_of_trust_depends_on_whose_network_it_is(made, monkeypatch):
@@ -473,7 +505,7 @@ def test_images_are_shrunk_once_for_each_side(made, monkeypatch):
 
 def test_no_forecast_leaves_the_accuracies_that_there_are():
     row = search.PolicyRow("flips", "rival", -19.0, -31.9, 90.0, 0.1, 1)
-    found = search._bounded(row, 22.6)
+    found = rows.bounded(row, 22.6)
     assert (found.gain, found.low) == (-19.0, -22.6)
     assert found.high == pytest.approx(77.4)
-    assert search._bounded(found, 22.6) == found
+    assert rows.bounded(found, 22.6) == found

@@ -216,13 +216,18 @@ def test_reasons():
         return one._reason(best, final, [judgement(gain) for gain in gains])
 
     said = "It is expected to gain 5.0 points over no augmentation, and"
-    assert reason(0, 5.0, 1.0, 2.5) == f"{said} +2.5 over the best of the usual recipes."
+    assert reason(0, 5.0, 1.0, 2.5) == f"{said} 2.5 more than the best of the usual recipes."
     noise = ", which is within the noise of the trial."
-    assert reason(0, 5.0, 3.5, 2.5) == f"{said} +1.5 over the best of the usual recipes{noise}"
+    assert reason(0, 5.0, 3.5, 2.5) == f"{said} 1.5 more than the best of the usual recipes{noise}"
     one.spread = 0.5  # two standard errors are a point
-    assert reason(0, 5.0, 3.5, 2.5) == f"{said} +1.5 over the best of the usual recipes."
+    assert reason(0, 5.0, 3.5, 2.5) == f"{said} 1.5 more than the best of the usual recipes."
+    fewer = "It is expected to gain 3.0 points over no augmentation, but 0.5 fewer than the best"
+    assert reason(0, 3.0, 3.5, 2.5) == f"{fewer} of the usual recipes{noise}"
     one.space = Space.of([], ["hue"])
-    assert reason(0, 5.0, 9.0, 2.5) == f"{said} +2.5 over the best of the recipes that are allowed."
+    assert (
+        reason(0, 5.0, 9.0, 2.5)
+        == f"{said} 2.5 more than the best of the recipes that are allowed."
+    )
     one.space = Space.of([], ["hue", "invert"])
     assert reason(0, 5.0, 9.0, 9.0).endswith("; every usual recipe is excluded.")
     assert reason(None, 0.0, 9.0, 9.0) == (
@@ -242,6 +247,9 @@ def test_without_a_choice_required_parts_stay():
     assert fixed._fallback(final, judged) == final[1]  # it loses least
     assert repr(fixed._fallback(final[2:], judged[2:])) == "flips"
     fixed.learnt = False
+    assert "learnt nothing" in fixed._reason(None, final, judged)
+    fixed.unstable = True
+    assert fixed._reason(None, final, judged).startswith("Runs without augmentation differ too")
     assert repr(fixed._fallback(final, judged)) == f"flips >> {search.MILD}"
     forbidden = searching(never=["scaling"])
     forbidden.learnt = False

@@ -163,10 +163,20 @@ class Forecast:
         moved = float((links[:, candidate + 1] - links[:, 0]).mean())
         return moved, max(self._run_noise()[0], self._sample_error(candidate + 1))
 
-    def judge(self, candidate: int) -> Judgement:
-        """Return what is expected of a candidate, numbered from 0."""
-        base, freedom = self.baseline, self.calibration.freedom
+    def judge(self, candidate: int, like: Forecast | None = None, offset: float = 0.0) -> Judgement:
+        """Return what is expected of a candidate, numbered from 0.
+
+        Parameters
+        ----------
+        candidate
+            Its number.
+        like, offset
+            A forecast from other trials whose training without augmentation the candidate is
+            compared with, and by how much that changes δ; by default, this one.
+        """
+        base, freedom = (like or self).baseline, self.calibration.freedom
         moved, error = self.shift(candidate)
+        moved += offset
         size = float(stdtrit(freedom, 0.975))
         ends = []
         for at in (base.expected, (base.tried + base.expected) / 2):  # the curve may lead less far

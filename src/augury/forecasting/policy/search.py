@@ -23,6 +23,7 @@ from augury.data import Dataset, InMemory, as_dataset, describe
 from augury.forecasting.forecast import Judgement
 from augury.forecasting.gallery import make_gallery
 from augury.forecasting.plan import TrainingPlan
+from augury.forecasting.policy import rows as rows_of
 from augury.forecasting.policy.chains import learned_chain
 from augury.forecasting.policy.effort import MOST_PARTS, Effort, choose_effort
 from augury.forecasting.policy.journal import RoundJournal
@@ -190,6 +191,8 @@ def _key(
 class _Search:
     """Rounds of trials that end in a policy."""
 
+    unstable = False
+
     def __init__(self, rounds: Rounds, space: Space, own: Sequence[Augmentation]) -> None:
         self.rounds, self.space = rounds, space
         self.data, self.effort = rounds.data, rounds.effort
@@ -207,14 +210,14 @@ class _Search:
         counts = [1 + (p in tried) + (k in contenders) for k, p in enumerate(final)]
         rows = [
             replace(
-                _row(p, "rival" if p in self.rivals else "tried", found, n),
+                rows_of.as_row(p, "rival" if p in self.rivals else "tried", found, n),
                 allowed=self._eligible(p),
             )
             for p, found, n in zip(final, judged, counts, strict=True)
         ]
         if place is None:
             rows = [row for row in rows if row.spec != repr(chosen)]
-            rows.append(_none(chosen) if self.learnt else _unknown(chosen))
+            rows.append(rows_of.none(chosen) if self.learnt else rows_of.untried(chosen))
         else:
             rows[place] = replace(rows[place], role="chosen")
         gain = 0.0 if place is None else judged[place].gain
@@ -224,7 +227,7 @@ class _Search:
         own = self.rounds.own is not None
         return Policy(
             spec=repr(chosen),
-            rows=tuple(_bounded(row, self.baseline) for row in rows),
+            rows=tuple(rows_of.bounded(row, self.baseline) for row in rows),
             baseline=self.baseline,
             reason=self._reason(best, final, judged),
             dataset=describe(self.data),
@@ -294,12 +297,20 @@ class _Search:
         others = [final[k] for k in kept]
         again = rounds.run("contenders", others, effort.last, numbers, large=True)
         columns = torch.tensor([0, *(k + 1 for k in kept)])
+        first = forecast
         forecast = rounds.forecast([*(fold.choose(columns) for fold in folds), *again], effort.last)
-        for place, k in enumerate(kept):
-            judged[k] = forecast.judge(place)
+        # one training without augmentation is a poor measure: what all contenders lose or gain
+        # when more folds are added is due to it, and changes the others as much
+        moved = [forecast.shift(place)[0] - first.shift(k)[0] for place, k in enumerate(kept)]
+        offset = sum(moved) / len(moved)
+        places = {k: place for place, k in enumerate(kept)}
+        judged = [
+            forecast.judge(places[k]) if k in places else first.judge(k, forecast, offset)
+            for k in range(len(final))
+        ]
         self.baseline = 100 * forecast.baseline.expected
         self.spread = forecast.run_spread()
-        self.learnt = forecast.baseline.learnt
+        self.learnt, self.unstable = forecast.baseline.learnt, forecast.baseline.unstable
         return judged, kept
 
     def _fallback(self, final: list[Augmentation], judged: list[Judgement]) -> Augmentation:
@@ -363,24 +374,26 @@ class _Search:
             error = forecast.run_spread() * math.sqrt(2 / (1 + 1 / len(folds[0].replicas)))
             lost[: len(parts)] = pool(lost[: len(parts)], often, error)
             for (role, part, policy), found, points in zip(varied, others, lost, strict=True):
-                moved = gain - points - found.gain  # it had other examples than rounds before
-                ends = {"low": found.low + moved, "high": found.high + moved}
-                row = _row(policy, role, found, 1)
-                rows.append(replace(row, part=part, gain=gain - points, **ends))
+                row = rows_of.as_row(policy, role, found, 1)
+                # it had other examples than rounds before
+                rows.append(replace(rows_of.at_gain(row, gain - points), part=part))
         half = max(1, self.rounds.plan.epochs // 2)
         title = "half of the epochs"
         folds = self.rounds.run(title, [chosen], size, numbers, large=True, epochs=half)
         found = self.rounds.forecast(folds, size).judge(0)
-        return [*rows, replace(_row(chosen, "shorter", found, 1), part=str(half))]
+        return [*rows, replace(rows_of.as_row(chosen, "shorter", found, 1), part=str(half))]
 
     def _reason(self, best: int | None, final: list[Augmentation], judged: list[Judgement]) -> str:
         if not self.learnt:
             mild = _mild(self.space) != identity()
-            return (
+            why = (
+                "Runs without augmentation differ too much to compare policies with them; plan "
+                "more epochs, or give the search more time or examples"
+            ) if self.unstable else (
                 "In the planned number of epochs, the network without augmentation learnt nothing "
-                "beyond the most frequent class, so policies cannot be told apart; "
-                f"{'this is a mild default' if mild else 'the mild default is excluded'}."
-            )
+                "beyond the most frequent class, so policies cannot be told apart"
+            )  # fmt: skip
+            return f"{why}; {'this is a mild default' if mild else 'the mild default is excluded'}."
         if best is None and self.space.always:
             return (
                 "Nothing with the required parts beat training without augmentation; this lost "
@@ -400,34 +413,13 @@ class _Search:
         ahead = judged[best].gain - max(recipes)
         doubt = "" if ahead > _CLEARLY * self.spread else ", which is within the noise of the trial"
         which = "usual recipes" if len(recipes) == len(self.rivals) else "recipes that are allowed"
-        return f"{expected}, and {ahead:+.1f} over the best of the {which}{doubt}."
+        than = f", but {-ahead:.1f} fewer than" if ahead < 0 else f", and {ahead:.1f} more than"
+        return f"{expected}{than} the best of the {which}{doubt}."
 
 
 def _listed(given: Iterable[str | Augmentation]) -> Iterable[str | Augmentation]:
     """Return what was given, one augmentation as a list of it."""
     return [given] if isinstance(given, str | Augmentation) else given
-
-
-def _row(policy: Augmentation, role: str, found: Judgement, rounds: int) -> PolicyRow:
-    return PolicyRow(
-        repr(policy), role, found.gain, found.low, found.high, found.probability, rounds
-    )
-
-
-def _bounded(row: PolicyRow, baseline: float) -> PolicyRow:
-    """Keep a forecast within what accuracies allow; rounds differ in what they expect of none."""
-    low, gain, high = (
-        min(100 - baseline, max(-baseline, value)) for value in (row.low, row.gain, row.high)
-    )
-    return replace(row, low=low, gain=gain, high=high)
-
-
-def _none(chosen: Augmentation) -> PolicyRow:
-    return PolicyRow(repr(chosen), "chosen", 0.0, 0.0, 0.0, 0.5, 2)
-
-
-def _unknown(chosen: Augmentation) -> PolicyRow:
-    return PolicyRow(repr(chosen), "chosen", 0.0, -100.0, 100.0, 0.5, 0)
 
 
 def _mild(space: Space) -> Augmentation:
@@ -441,7 +433,7 @@ def _too_few(
 ) -> Policy:
     chosen = _mild(space)
     return Policy(
-        spec=repr(chosen), rows=(_unknown(chosen),), baseline=0.0,
+        spec=repr(chosen), rows=(rows_of.untried(chosen),), baseline=0.0,
         reason=f"{len(data)} images are too few to tell policies apart; this is a mild default.",
         dataset=describe(data),
         plan=planned, path=(), per_class={}, seed=seed,

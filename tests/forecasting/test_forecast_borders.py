@@ -6,6 +6,7 @@ import math
 
 import pytest
 import torch
+from scipy.special import stdtrit
 
 from augury.forecasting import forecast as module
 from augury.forecasting.baseline import BaselineForecast
@@ -155,13 +156,14 @@ def test_what_is_said_of_a_class():
     found = make(y, right, losses, classes=3)
     first, second, alone = found._per_class(1)
     assert alone == (0.0, -100.0, 100.0)  # one example says nothing
-    run = found._run_noise()[0] * found.baseline.tried * (1 - found.baseline.tried)
+    noise, freedom = found._run_noise()
+    run = noise * found.baseline.tried * (1 - found.baseline.tried) * math.sqrt(3)  # of a class
     for gain, changes, (middle, low, high) in (
         (30.0, [1.0] * 3 + [0.0] * 7, first), (0.0, [0.0] * 9, second),
     ):  # fmt: skip
         seen = torch.tensor([*changes, 1.0, -1.0]).double()
         error = float(seen.std()) / math.sqrt(len(seen))
-        half = 196 * math.hypot(error, run)
+        half = 100 * float(stdtrit(freedom, 0.975)) * math.hypot(error, run)
         assert (middle, low, high) == pytest.approx((gain, gain - half, gain + half))
 
 

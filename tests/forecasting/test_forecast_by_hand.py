@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from scipy.special import stdtrit
 from scipy.stats import t
 
 from augury.forecasting import forecast as module
@@ -207,15 +208,17 @@ def test_gains_of_classes_by_hand():
     forecast = Forecast([found], y, 3, trained=50, planned=50, calibration=PLAIN)
     (gain, low, high), second, third = forecast.judge(0).per_class
     tried = forecast.baseline.tried
-    run = 100 * forecast._run_noise()[0] * tried * (1 - tried)
+    noise, freedom = forecast._run_noise()
+    run = 100 * noise * tried * (1 - tried) * math.sqrt(3)  # a class varies more than the mean
+    size = float(stdtrit(freedom, 0.975))
     seen = np.array([1.0] * 20 + [0.0] * 30 + [1.0, -1.0])  # and one of either sign
     own = 100 * seen.std(ddof=1) / math.sqrt(52)
     assert gain == pytest.approx(40)
-    assert high - gain == pytest.approx(1.96 * math.hypot(own, run))
-    assert gain - low == pytest.approx(1.96 * math.hypot(own, run))
+    assert high - gain == pytest.approx(size * math.hypot(own, run))
+    assert gain - low == pytest.approx(size * math.hypot(own, run))
     assert second[0] == 0
     never = 100 * math.sqrt(2 / 51 / 52)
-    assert second[2] == pytest.approx(1.96 * math.hypot(never, run))
+    assert second[2] == pytest.approx(size * math.hypot(never, run))
     assert third == (0.0, -100.0, 100.0)  # nobody of the third class
 
 
@@ -436,7 +439,7 @@ def test_classes_of_two_examples_have_intervals_and_of_one_do_not():
                     torch.tensor([0.1, 0.1]).double(), torch.tensor([]).double())  # fmt: skip
     per_class = Forecast([found], y, 3, trained=4, planned=4, calibration=PLAIN).judge(0).per_class
     assert per_class[0][0] == 50.0
-    assert per_class[0][1:] == pytest.approx((50 - 94, 100.0), abs=1)
+    assert per_class[0][1:] == pytest.approx((50 - 123, 100.0), abs=1)
     assert per_class[1] == (0.0, -100.0, 100.0)
     assert per_class[2][0] == 0.0
     assert -100 < per_class[2][1] < -60 < 60 < per_class[2][2] < 100  # three examples show little

@@ -345,7 +345,10 @@ class Forecast:
         index = torch.cat([fold.index for fold in self.folds])
         change = torch.cat([fold.right[:, k] - fold.right[:, 0] for fold in self.folds])
         found = []
-        run = 100 * self._run_noise()[0] * _variance(self.baseline.tried)
+        # classes that vary independently between runs vary √C times as much as their mean
+        noise, freedom = self._run_noise()
+        run = 100 * noise * _variance(self.baseline.tried) * math.sqrt(self.classes)
+        size = float(stdtrit(freedom, 0.975))
         for c in range(self.classes):
             own = change[self.y[index] == c]
             if len(own) < 2:
@@ -354,7 +357,7 @@ class Forecast:
             # a change for better and one for worse: what no example showed may still occur
             seen = torch.cat([own, own.new_tensor([1.0, -1.0])])
             error = 100 * float(seen.std()) / math.sqrt(len(seen))
-            half = 1.96 * math.hypot(error, run)
+            half = size * math.hypot(error, run)
             gain = 100 * float(own.mean())
             found.append((gain, max(-100.0, gain - half), min(100.0, gain + half)))
         return tuple(found)

@@ -125,7 +125,8 @@ def _hurt(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
     for row in ranking.rows:
         lost = [f"class {name} ({unit.signed(gain)}{tried})" for name, gain in hurt_classes(row)]
         if lost:
-            evidence.append(f"{row.augmentation} hurts {listed(lost)}")
+            verb = "may hurt" if row.verdict.startswith("probably") else "hurts"
+            evidence.append(f"{row.augmentation} {verb} {listed(lost)}")
     if evidence:
         number, said = len(evidence), "A candidate helps overall but hurts a class"
         if number > 1:

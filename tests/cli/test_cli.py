@@ -178,6 +178,18 @@ class TestBadInput:
         refused(run("rank", "digits", "--from-file", "none.txt"), "contains no augmentation")
         refused(run("rank", "digits", "--from-file", "gone.txt"), "No such file")
 
+    def test_a_bad_spec_is_found_by_its_line(self, run, tmp_path):
+        """A byte order mark, which Windows editors write, is no part of the first spec."""
+        text = "\ufeffrotation(15)\r\n\r\n# a comment\r\nrotatoin(15)\r\n"
+        (tmp_path / "specs.txt").write_bytes(text.encode())
+        refused(
+            run("rank", "digits", "--from-file", "specs.txt"),
+            "specs.txt, line 4: cannot read the augmentation 'rotatoin(15)'",
+        )
+
+    def test_a_budget_and_an_effort_exclude_each_other(self, run):
+        refused(run("rank", "digits", "--budget", "60", "--effort", "3"), "either budget or effort")
+
     def test_table_without_label(self, run, tmp_path):
         (tmp_path / "t.csv").write_text("a,b,kind\n1,2,x\n3,4,y\n" * 4)
         refused(run("rank", "t.csv"), "--label", "kind")

@@ -19,7 +19,10 @@ def test_copies_are_left_out() -> None:
     assert torch.equal(found.x, data.x[[0, 1, 4, 5, 7]])  # the first of each stays
     assert found.classes == ("a", "c")  # those of class b were copies
     assert found.labels().tolist() == ["a", "c", "a", "c", "a"]
-    assert found.notes[-1] == "3 of 8 examples are copies and were left out"
+    said = "3 of 8 examples are copies and were left out"
+    assert found.notes[-1] == f"{said}; 2 had another label than the example that was kept"
+    same = as_dataset(x[[0, 1, 0, 1, 2]], list("acaca")).distinct()
+    assert same.notes[-1] == "2 of 5 examples are copies and were left out"
     assert found.total == 5
     assert found.distinct() is found
 

@@ -145,7 +145,7 @@ def rank(
     started = time.perf_counter()
     check_outputs(data, from_file, weights, json=json, report=report)
 
-    specs = [*(augmentation or []), *(_read_specs(from_file) if from_file else [])]
+    listed = _read_specs(from_file) if from_file else []
 
     from augury._base.progress import bar
     from augury.adapters import take_apart
@@ -153,7 +153,13 @@ def rank(
     from augury.augmentations.sampled import load_object
     from augury.forecasting.rank import rank as rank_data
 
-    candidates = [parse(spec, imports=True) for spec in specs] or None
+    given = [parse(spec, imports=True) for spec in augmentation or []]
+    for number, spec in listed:
+        try:
+            given.append(parse(spec, imports=True))
+        except AuguryError as error:
+            raise AuguryError(f"{from_file}, line {number}: {error}") from None
+    candidates = given or None
     parts = {} if pipeline is None else take_apart(load_object(pipeline))
     if parts:
         candidates = [*(candidates or ()), *parts.values()]
@@ -238,18 +244,20 @@ def _backgrounds(path: Path, found: Dataset, skip_bad: bool) -> list[Augmentatio
     return [background(noise, low, high, str(path)) for low, high in background.ladder]
 
 
-def _read_specs(path: Path) -> list[str]:
+def _read_specs(path: Path) -> list[tuple[int, str]]:
+    """Return the specs of a file with the numbers of their lines."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise AuguryError(f"cannot read the augmentations in {path}: {reason}") from None
-    specs = [line.split("#")[0].strip() for line in lines]
-    if not any(specs):
+    numbered = [(n, line.split("#")[0].strip()) for n, line in enumerate(lines, start=1)]
+    specs = [(number, spec) for number, spec in numbered if spec]
+    if not specs:
         raise AuguryError(
             f"{path} contains no augmentation; expected one spec per line, such as rotation(15)"
         )
-    return [spec for spec in specs if spec]
+    return specs
 
 
 def show(result: Ranking) -> None:

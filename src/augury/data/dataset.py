@@ -140,7 +140,8 @@ class Dataset:
         if self.kind == "vector":
             return self
         rows = self.x.numpy()
-        first = {blake2b(row.tobytes()).digest(): k for k, row in reversed(list(enumerate(rows)))}
+        digests = [blake2b(row.tobytes()).digest() for row in rows]
+        first = {digest: k for k, digest in reversed(list(enumerate(digests)))}
         if len(first) == len(self):
             return self
         if len(first) == 1:
@@ -149,6 +150,9 @@ class Dataset:
         copies = len(self) - len(kept)
         what = "is a copy and was" if copies == 1 else "are copies and were"
         note = f"{copies:,} of {len(self):,} examples {what} left out"
+        originals = torch.tensor([first[digest] for digest in digests])
+        if other := int((self.y != self.y[originals]).reshape(len(self), -1).any(1).sum()):
+            note += f"; {other:,} had another label than the example that was kept"
         found = self._take(kept, note, round(self.total * len(kept) / len(self)))
         if self.classes is None:
             return found

@@ -188,6 +188,8 @@ def rank(
     seed, n_views = as_whole("seed", seed), as_whole("n_views", n_views, 1, MOST_VIEWS)
     batch_size = batch_size if batch_size is None else as_whole("batch_size", batch_size, 1)
     effort = effort if effort is None else as_whole("effort", effort, 0)
+    if budget is not None and effort is not None:
+        raise AuguryError("pass either budget or effort, not both")
     max_examples = max_examples if max_examples is None else as_whole("max_examples", max_examples)
     given = TrainingPlan.of(plan, epochs)
     stated = TrainingPlan.stated(plan, epochs, network)

@@ -238,6 +238,11 @@ def error(found: Found, spec: str | None = None) -> float:
     return float(np.sqrt(seeds + np.mean(np.square(over or [0.0]))))
 
 
+def on_gpu(found: Found) -> bool:
+    """Return whether a policy was searched for on a GPU, with the planned network."""
+    return "cuda" in found["search_environment"]["machine"]
+
+
 def table(results: list[Found]) -> list[str]:
     """Return real gains over no augmentation, in Markdown."""
     columns = ["chosen", *RIVALS.values(), "error", "forecast"]
@@ -372,11 +377,15 @@ _NOT_LONGER = "Not measured: training the recipes longer, by the time that the s
 
 def page() -> str:
     """Return the page of the docs."""
-    results = read()
-    clear, agree = contributions(results)
+    everything = read()
+    results = [found for found in everything if on_gpu(found)]
+    small = [found for found in everything if not on_gpu(found)]
+    clear, agree = contributions(everything)
     words = (Path(__file__).parent / "policy_page.md").read_text()
     filled: dict[str, Any] = {
-        "table": "\n".join(table(results)), "choices": "\n".join(choices(results))
+        "table": "\n".join(table(results)), "choices": "\n".join(choices(results)),
+        "small": "\n".join(table(small)), "small_choices": "\n".join(choices(small)),
+        "small_ahead": _wrapped(ahead(small)),
     }  # fmt: skip
     longer = []
     for stage, said in (("longer", _LONGER), ("longest", _LONGEST)):

@@ -156,7 +156,8 @@ def test_parts_and_strengths_are_tried_beside_the_whole(made, monkeypatch):
     alone = forecast([fold([0.3, 0.1, 0.16, 0.05, 0.0])] * 2, 30, RATE)
     whole = alone.judge(0).gain
     lost = [whole - alone.judge(k).gain for k in (1, 2)]
-    added = pool(lost, [1, 1], alone.run_spread() * math.sqrt(2 / (1 + 1 / 2)))
+    error = alone.run_spread() * math.sqrt(2 / (1 + 1 / 2))
+    added = pool(lost, [1, 1], found.chosen.gain, error)
     rows = {(row.role, row.part): row for row in found.rows}
     named = [("part", "rotation(15)"), ("part", "flips"), ("milder", ""), ("stronger", "")]
     for k, name in enumerate(named, start=1):

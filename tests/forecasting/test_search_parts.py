@@ -186,7 +186,7 @@ def test_of_the_differences_between_parts_what_exceeds_noise_is_kept(monkeypatch
     found = forecast([made(seen)] * folds, 30, RATE)
     lost = [found.judge(0).gain - found.judge(k).gain for k in (1, 2, 3)]
     error = found.run_spread() * math.sqrt(2 / (1 + 1 / replicas))
-    added = pool(lost, [1, 1, 1], error)
+    added = pool(lost, [1, 1, 1], 5.0, error)
     mean = sum(lost) / 3
     assert max(abs(a - mean) for a in added) > 0.3  # not all of it is noise
     assert max(abs(a - b) for a, b in zip(added, lost, strict=True)) > 0.05  # some of it is

@@ -372,7 +372,7 @@ class _Search:
             often = [applications(chosen, part) for part in parts]
             # two gains differ by the noise of two trainings, and of none without augmentation
             error = forecast.run_spread() * math.sqrt(2 / (1 + 1 / len(folds[0].replicas)))
-            lost[: len(parts)] = pool(lost[: len(parts)], often, error)
+            lost[: len(parts)] = pool(lost[: len(parts)], often, gain, error)
             for (role, part, policy), found, points in zip(varied, others, lost, strict=True):
                 row = rows_of.as_row(policy, role, found, 1)
                 # it had other examples than rounds before

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import gzip
 import io
+import os
 import pickle
 import struct
 import zipfile
@@ -81,6 +82,13 @@ def test_what_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     refused("cannot tell what|notes.docx|.npz", load, tmp_path / "notes.docx")
     refused("name or a path, not ndarray|as_dataset", load, X)
     assert set(EMBEDDED) == {"digits", "mnist5k"}
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    refused("pipe is neither a file nor a directory|first", load, pipe)
+    refused("/dev/null is neither a file nor a directory", load, "/dev/null")
 
 
 def test_options_that_a_format_has_no_use_for(tmp_path: Path) -> None:

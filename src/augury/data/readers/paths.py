@@ -38,6 +38,11 @@ def read_path(source: str | Path, request: Request) -> tuple[str, Source]:
         path = Path(source)
     if not path.exists():
         raise _missing(path)
+    if not (path.is_dir() or path.is_file()):  # to open a pipe may wait for ever
+        raise AuguryError(
+            f"{flat(path)} is neither a file nor a directory; write what a pipe or a device gives "
+            "to a file first"
+        )
     found = _read_directory(path, request) if path.is_dir() else _read_file(path, request)
     return path.name or path.resolve().name, found
 

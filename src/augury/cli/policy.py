@@ -45,7 +45,8 @@ def policy(
             metavar="DATA",
             help="Images only, with one label each: a directory with one sub-directory per class, "
             "an .npz file, a CSV or Parquet table that lists image files, with --label, IDX files "
-            "(like MNIST's), CIFAR's Python batches, or a built-in data set: digits, mnist5k.",
+            "(like MNIST's), CIFAR's Python batches, or a built-in data set: digits, mnist1k, "
+            "mnist5k.",
         ),
     ],
     epochs: options.Epochs = None,

@@ -12,7 +12,7 @@ MEASURED = (
 SMALL = (
     "This search tried a small network instead of the planned one, as on every CPU. Policies found "
     "in this way were trained with on four data sets. On average, they gained "
-    f"{_BETTER.format(2.8, 1.7)}; {_CLOSE}."
+    f"{_BETTER.format(2.5, 1.6)}; {_CLOSE}."
 )
 OWN = (
     "Searches with a user's own network were measured only for fine-tuning one network on two data "

@@ -22,7 +22,7 @@ $(VENV)/.docs: $(VENV)/.dev
 	touch $@
 
 demo: $(VENV)/.demo  ## rank augmentations on 1,000 real MNIST digits
-	$(BIN)/augury rank mnist1k --budget 60 --json ranking.json --report report.html
+	$(BIN)/augury rank mnist1k --epochs 30 --effort 5 --json ranking.json --report report.html
 
 test: $(VENV)/.dev  ## run the tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal

@@ -8,6 +8,9 @@ import torch
 import augury
 from augury.forecasting.forecast import SMALL, Forecast
 from augury.forecasting.policy.effort import Effort
+from augury.forecasting.policy.rounds import Rounds
+from augury.forecasting.policy.search import _Search
+from augury.forecasting.policy.space import Space
 from augury.forecasting.trial import HeldOut
 
 CPU = torch.device("cpu")
@@ -33,6 +36,12 @@ def forecast(folds, trained, rate=None, calibration=SMALL):
     return Forecast(
         folds, images().y, 10, trained=trained, planned=SIZE, rate=rate, calibration=calibration
     )
+
+
+def searching(always=(), never=()):
+    """Return a search that has not begun."""
+    made = Rounds(images(), augury.TrainingPlan(), CPU, 3, WORK)
+    return _Search(made, Space.of(always, never), [])
 
 
 RATE = forecast([fold([], (0.4,))], 30).rate

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
-from made_search import CPU, RATE, WORK, fold, forecast, images
+from made_search import CPU, RATE, WORK, fold, forecast, images, searching
 from torch import nn
 
 import augury
 from augury.augmentations import Chain, Then, parse
 from augury.forecasting import trial
-from augury.forecasting.forecast import PLANNED, Judgement
-from augury.forecasting.policy import effort, rounds, rows, search, search_policy, space
+from augury.forecasting.forecast import PLANNED
+from augury.forecasting.policy import effort, rounds, search, search_policy, space
 from augury.forecasting.policy.parts import pool
-from augury.forecasting.policy.rounds import Rounds
-from augury.forecasting.policy.space import Space
 from augury.forecasting.policy.trust import trust
 
 TRIVIAL = "trivial_augment(1)"
@@ -307,30 +304,6 @@ def test_the_clearly_worse_leave_the_race(made, monkeypatch):
         assert (both in made[3]["specs"]) is stays
 
 
-def test_how_far_is_clearly_follows_from_the_noise_of_runs():
-    """With a noise of 3 points, those who are up to 6 points behind stay."""
-    gains = {"flips": 10.0, "invert": 9.0, "hue(0.1)": 4.5, "noise(0.05)": 3.5}
-    final, asked = [parse(spec) for spec in gains], []
-
-    class Made:
-        data, effort = images(), replace(WORK, finalists=4, contenders=4)
-
-        def run(self, title, policies, *_, **__):
-            asked.append(list(map(repr, policies)))
-            return [fold([0.0] * len(policies))]
-
-        def forecast(self, folds, size):
-            by_place = list(gains.values())
-            return SimpleNamespace(
-                judge=lambda k, *_: judgement(by_place[k]), run_spread=lambda: 3.0,
-                shift=lambda k: (by_place[k], 0.1),
-                baseline=SimpleNamespace(expected=0.5, learnt=True, unstable=False),
-            )  # fmt: skip
-
-    search._Search(Made(), Space(), [])._race(final)
-    assert asked == [list(gains), ["flips", "invert", "hue(0.1)"]]
-
-
 def test_all_are_compared_with_the_same_training_without_augmentation(made, monkeypatch):
     """Where it was unlucky in the first fold, those that were tried there alone gain no more."""
 
@@ -346,17 +319,6 @@ def test_all_are_compared_with_the_same_training_without_augmentation(made, monk
     assert max(gains, key=gains.get) == found.spec == usual.spec
     assert abs(gains["invert"]) < 6  # it changes nothing, where 30 points were lost by chance
     assert found.baseline == pytest.approx(60, abs=10)
-
-
-def test_the_probability_of_a_moved_row_fits_its_gain():
-    row = rows.as_row(parse("flips"), "part", judgement(2.0), 1)
-    moved = rows.at_gain(row, -1.0)
-    assert (moved.gain, moved.low, moved.high) == (-1.0, row.low - 3, row.high - 3)
-    assert moved.probability < 0.5 < rows.at_gain(row, 0.5).probability
-    assert rows.at_gain(row, 0.0).probability == pytest.approx(0.5)
-    edge = rows.at_gain(row, (row.high - row.low) / 2)
-    assert edge.low == pytest.approx(0)
-    assert edge.probability == pytest.approx(0.975)
 
 
 def test_what_is_said_of_trust_depends_on_whose_network_it_is(made, monkeypatch):
@@ -411,60 +373,6 @@ def test_where_required_parts_hurt_what_loses_least_is_chosen(made, monkeypatch)
     assert found.reason.endswith("this lost least.")
 
 
-def test_what_must_be_there_must_come_first_as_a_part():
-    one = searching(always=["flips"])
-    for spec, able in (
-        ("flips", True),
-        ("flips >> noise(0.1)", True),
-        ("noise(0.1) >> flips", False),
-        ("flips | noise(0.1)", False),
-        ("flips ** 2", False),
-    ):
-        assert one._eligible(parse(spec)) is able
-
-
-def searching(**given):
-    space = Space.of(given.get("always", []), given.get("never", []))
-    made = Rounds(images(), augury.TrainingPlan(), CPU, 3, WORK)
-    return search._Search(made, space, [])
-
-
-def judgement(gain):
-    return Judgement(50 + gain, gain, gain - 1, gain + 1, 0.9)
-
-
-def test_among_those_within_the_noise_recipes_come_first_then_the_simplest():
-    one = searching()
-    one.spread, one.learnt = 1.0, True
-    specs = ("flips >> noise(0.1)", "flips", "invert", "identity | hue", TRIVIAL, "rotation(5)")
-    final = [parse(spec) for spec in specs]
-    judged = [judgement(gain) for gain in (3.0, 2.0, 2.1, 1.9, 2.0, 2.0)]
-    assert one._choose(final, judged, [0, 1, 2, 3, 4]) == 4  # a recipe
-    assert one._choose(final, judged, [0, 1, 2]) == 2  # as simple as flips, and better
-    assert one._choose(final, judged, [0, 1]) == 1  # exactly the noise behind
-    assert one._choose(final, judged, [0, 3]) == 0
-    assert one._choose(final, judged, []) is None
-    assert one._choose(final[:1], [judgement(0.2)], [0]) == 0  # the least that matters
-    assert one._choose(final[:1], [judgement(0.19)], [0]) is None
-    low = [judgement(0.21), judgement(0.19)]
-    assert one._choose([final[0], final[4]], low, [0, 1]) == 0  # a recipe that gains too little
-    strong = [parse("rotation(45)"), parse("rotation(5)")]
-    assert one._choose(strong, [judgement(3.0), judgement(2.9)], [0, 1]) == 1  # the milder
-    one.learnt = False
-    assert one._choose(final, judged, [0, 1, 2]) is None
-
-
-def test_what_may_be_chosen():
-    flips, then = parse("flips"), parse("flips >> invert")
-    assert searching()._eligible(parse("trivial_augment"))
-    fixed = searching(always=["flips"])
-    assert fixed._eligible(then)
-    assert not fixed._eligible(parse("invert"))
-    forbidden = searching(never=["invert"])
-    assert forbidden._eligible(flips)
-    assert not forbidden._eligible(then)
-
-
 @pytest.mark.parametrize(("count", "few"), [(59, True), (60, False)])
 def test_sixty_images_are_enough(made, count, few):
     data = images(count)
@@ -502,11 +410,3 @@ def test_images_are_shrunk_once_for_each_side(made, monkeypatch):
     assert [asked["trial"].side for asked in made][:4] == [32, 32, 64, 64]
     assert "blur(0.5,1.5)" in made[0]["specs"]
     assert "blur(1,3)" in made[2]["specs"]
-
-
-def test_no_forecast_leaves_the_accuracies_that_there_are():
-    row = search.PolicyRow("flips", "rival", -19.0, -31.9, 90.0, 0.1, 1)
-    found = rows.bounded(row, 22.6)
-    assert (found.gain, found.low) == (-19.0, -22.6)
-    assert found.high == pytest.approx(77.4)
-    assert rows.bounded(found, 22.6) == found

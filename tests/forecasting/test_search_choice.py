@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from types import SimpleNamespace
 
-import pytest
 from made_search import WORK, fold, images, searching
 
 from augury.augmentations import parse
 from augury.forecasting.forecast import Judgement
-from augury.forecasting.policy import rows, search
+from augury.forecasting.policy import search
 from augury.forecasting.policy.space import Space
 
 TRIVIAL = "trivial_augment(1)"
@@ -38,17 +37,6 @@ def test_how_far_is_clearly_follows_from_the_noise_of_runs():
 
     search._Search(Made(), Space(), [])._race(final)
     assert asked == [list(gains), ["flips", "invert", "hue(0.1)"]]
-
-
-def test_the_probability_of_a_moved_row_fits_its_gain():
-    row = rows.as_row(parse("flips"), "part", judgement(2.0), 1)
-    moved = rows.at_gain(row, -1.0)
-    assert (moved.gain, moved.low, moved.high) == (-1.0, row.low - 3, row.high - 3)
-    assert moved.probability < 0.5 < rows.at_gain(row, 0.5).probability
-    assert rows.at_gain(row, 0.0).probability == pytest.approx(0.5)
-    edge = rows.at_gain(row, (row.high - row.low) / 2)
-    assert edge.low == pytest.approx(0)
-    assert edge.probability == pytest.approx(0.975)
 
 
 def test_what_must_be_there_must_come_first_as_a_part():
@@ -97,11 +85,3 @@ def test_what_may_be_chosen():
     forbidden = searching(never=["invert"])
     assert forbidden._eligible(flips)
     assert not forbidden._eligible(then)
-
-
-def test_no_forecast_leaves_the_accuracies_that_there_are():
-    row = search.PolicyRow("flips", "rival", -19.0, -31.9, 90.0, 0.1, 1)
-    found = rows.bounded(row, 22.6)
-    assert (found.gain, found.low) == (-19.0, -22.6)
-    assert found.high == pytest.approx(77.4)
-    assert rows.bounded(found, 22.6) == found

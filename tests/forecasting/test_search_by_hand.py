@@ -68,7 +68,7 @@ def test_rounds(made):
     assert contenders["specs"] == ["rotation(15)", "flips", TRIVIAL]  # and the best recipe
     assert strengths["specs"] == ["rotation(15)", milder, stronger]
     assert shorter["specs"] == ["rotation(15)"]
-    assert [one["trial"].examples for one in made] == [20, 30, 40, 50, 30, 30]
+    assert [one["trial"].examples for one in made] == [20, 30, 40, 50, 40, 40]
     assert [one["numbers"] for one in made] == [[0], [2], [3], [4, 8], [4, 5], [4, 5]]
     assert [one["curve"] for one in made] == [False, True, False, False, False, False]
     assert [one["trial"].epochs for one in made] == [7, 7, 7, 7, 7, 3]
@@ -89,7 +89,7 @@ def test_rounds(made):
     ]  # fmt: skip
     assert [step["folds"] for step in found.path] == [1, 1, 1, 2, 2, 2]
     assert [step["policies"] for step in found.path] == [3, len(policies["specs"]), 6, 3, 3, 1]
-    assert [step["examples"] for step in found.path] == [20, 30, 40, 50, 30, 30]
+    assert [step["examples"] for step in found.path] == [20, 30, 40, 50, 40, 40]
     assert [step["epochs"] for step in found.path] == [7, 7, 7, 7, 7, 3]
     assert {step["network"] for step in found.path} == {"small"}
     assert all(0 <= step["seconds"] < 60 for step in found.path)
@@ -149,8 +149,8 @@ def test_parts_and_strengths_are_tried_beside_the_whole(made, monkeypatch):
     *_, parts, shorter = made
     assert parts["specs"] == [both, "flips", "rotation(15)", milder, stronger]
     assert parts["numbers"] == shorter["numbers"] == [4, 5]
-    assert parts["trial"].examples == 30
-    alone = forecast([fold([0.3, 0.1, 0.16, 0.05, 0.0])] * 2, 30, RATE)
+    assert parts["trial"].examples == 40
+    alone = forecast([fold([0.3, 0.1, 0.16, 0.05, 0.0])] * 2, 40, RATE)
     whole = alone.judge(0).gain
     lost = [whole - alone.judge(k).gain for k in (1, 2)]
     error = alone.run_spread() * math.sqrt(2 / (1 + 1 / 2))
@@ -169,7 +169,7 @@ def test_parts_and_strengths_are_tried_beside_the_whole(made, monkeypatch):
         lost = found.chosen.gain - rows["part", part].gain
         assert found.contributions[part] == pytest.approx(lost)
     assert shorter["trial"].epochs == 4
-    one = forecast([fold([0.3])] * 2, 30, RATE).judge(0)
+    one = forecast([fold([0.3])] * 2, 40, RATE).judge(0)
     assert rows["shorter", "4"].gain == pytest.approx(one.gain)
     assert (rows["shorter", "4"].spec, rows["shorter", "4"].rounds) == (both, 1)
     once = search_policy(images(), device="cpu", epochs=1)

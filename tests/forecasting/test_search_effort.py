@@ -30,7 +30,7 @@ def test_work_by_hand():
     built, recipes, parts = effort._BUILT, effort._RECIPES, effort._PARTS
     assert one.work(images(3000)) == (
         (effort._SINGLES + 3) * 3 * 100,
-        (built + 6) * 200 + (5 + recipes + 3) * 400 + (6 + 3) * 2 * 500 + (parts + 3) * 4 * 200,
+        (built + 6) * 200 + (5 + recipes + 3) * 400 + (6 + 3) * 2 * 500 + (parts + 3) * 4 * 400,
     )
     plain = replace(one, strengths=False).work(images(3000))
     assert plain == ((effort._FAMILIES + 3) * 3 * 100, one.work(images(3000))[1])
@@ -54,8 +54,8 @@ def test_efforts():
 
 def test_efforts_that_keep_to_their_time():
     """Measured for 5,000 images of 32 pixels; a change needs the time of a search again."""
-    assert astuple(effort.EFFORTS["cpu"]) == (250, 180, 300, 450, 4, 4, 1, 1, 1, False, False)
-    assert astuple(effort.EFFORTS["cuda"]) == (448, 384, 1024, 2048, 4, 6, 2, 2, 3, True, True)
+    assert astuple(effort.EFFORTS["cpu"]) == (250, 180, 300, 450, 4, 4, 1, 1, 4, False, False)
+    assert astuple(effort.EFFORTS["cuda"]) == (448, 384, 1024, 2048, 4, 6, 2, 2, 4, True, True)
     assert astuple(effort.OWN) == (500, 250, 500, 800, 4, 4, 1, 1, 1, True, True)
     assert (effort.MOST_FOLDS, effort.MOST_PARTS, effort._FEWEST) == (4, 8, 64)
 

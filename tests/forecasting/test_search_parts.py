@@ -183,7 +183,7 @@ def test_of_the_differences_between_parts_what_exceeds_noise_is_kept(monkeypatch
     others = list(gains.values())
     stronger = [space.with_strength(chosen, step) for step in (-1, 1)]
     seen = [0.15, *others, *(0.15 for other in stronger if other != chosen)]
-    found = forecast([made(seen)] * folds, 30, RATE)
+    found = forecast([made(seen)] * folds, WORK.final, RATE)
     lost = [found.judge(0).gain - found.judge(k).gain for k in (1, 2, 3)]
     error = found.run_spread() * math.sqrt(2 / (1 + 1 / replicas))
     added = pool(lost, [1, 1, 1], 5.0, error)

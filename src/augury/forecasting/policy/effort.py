@@ -30,8 +30,9 @@ class Effort:
     Attributes
     ----------
     singles, built, final, last
-        Examples of a fold: of single families, of policies, of leaders and recipes, and of those
-        that contend at the end. The nearer to the planned number, the more like that training.
+        Examples of a fold: of single families, of policies, of leaders and recipes (and of the
+        choice without its parts), and of those that contend at the end. The nearer to the planned
+        number, the more like that training.
     finalists
         How many of the policies meet the recipes.
     contenders
@@ -79,7 +80,7 @@ class Effort:
             (_BUILT + 2 * _REPLICAS) * built
             + (self.finalists + _RECIPES + _REPLICAS) * final
             + (self.contenders + _REPLICAS) * self.last_folds(data) * last
-            + (_PARTS + _REPLICAS) * self.part_folds * built
+            + (_PARTS + _REPLICAS) * self.part_folds * final
         )
         first = _SINGLES if self.strengths else _FAMILIES
         return (first + _REPLICAS) * self.first_folds * singles, later
@@ -87,10 +88,10 @@ class Effort:
 
 EFFORTS = {
     # a core is better spent on more examples than on more strengths, which come later
-    "cpu": Effort(250, 180, 300, 450, strengths=False),
+    "cpu": Effort(250, 180, 300, 450, part_folds=4, strengths=False),
     # a GPU trains many small networks in hardly more time than a few: more of them, more often
     "cuda": Effort(
-        448, 384, 1024, 2048, contenders=6, folds=2, first_folds=2, part_folds=3, planned=True
+        448, 384, 1024, 2048, contenders=6, folds=2, first_folds=2, part_folds=4, planned=True
     ),
 }
 """What keeps to 30 s on an H200, and to 5 minutes on two cores, for 5,000 images of 32 pixels."""

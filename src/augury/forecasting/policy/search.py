@@ -361,7 +361,7 @@ class _Search:
             for role, step in (("milder", -1), ("stronger", 1))
             if with_strength(chosen, step) != chosen
         ]
-        size, numbers = self.effort.built, range(LAST, LAST + self.effort.part_folds)
+        size, numbers = self.effort.final, range(LAST, LAST + self.effort.part_folds)
         rows = []
         if varied:
             tried = [chosen, *(policy for *_, policy in varied)]

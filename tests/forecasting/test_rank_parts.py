@@ -173,6 +173,12 @@ def test_half_of_the_last_bit_of_a_pixel_is_no_change(by, nothing):
     assert changes_nothing(Moved(by), images(), 0) is nothing
 
 
+def test_rounding_to_the_levels_of_an_image_file_is_no_change():
+    """128/255 is what becomes of 1/2, half a level away and a little for single precision."""
+    data = as_dataset(np.full((9, 8, 8), 0.5, np.float32), np.arange(9) % 2)
+    assert changes_nothing(augury.Sampled(lambda image: image, "pil"), data, 0)
+
+
 @pytest.mark.parametrize(("by", "nothing"), [(8e-7, True), (1.3e-6, False)])
 def test_a_millionth_of_a_deviation_is_no_change(by, nothing):
     table = as_dataset(np.random.default_rng(0).normal(size=(9, 3)), np.arange(9) / 7)

@@ -62,6 +62,8 @@ FEATURES: dict[str, Callable[[int], FeatureMap]] = {
 """Feature maps by name, each made from a seed."""
 
 _FIT_SAMPLE = 1000
+_ROUNDED = 0.501 / 255
+"""How far a pixel moves at most when it is rounded to 256 levels, and a little more."""
 
 
 @with_progress("ranking")
@@ -331,11 +333,11 @@ def planned_network(
 
 
 def changes_nothing(augmentation: Augmentation, data: Dataset, seed: int) -> bool:
-    """Return whether views of a few examples are the examples, to half of a pixel's last bit."""
+    """Return whether views of a few examples are the examples, but for rounding to 256 levels."""
     index = torch.arange(min(16, len(data)))
     x = data.batch(index, torch.device("cpu"), torch.float32)
     views = augmentation.views(x, 4, Rng(seed, index))
-    least = 0.5 / 255 if data.kind == "image" else 1e-6
+    least = _ROUNDED if data.kind == "image" else 1e-6
     return bool((views - x).abs().max() < least)
 
 

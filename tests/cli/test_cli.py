@@ -9,6 +9,7 @@ import resource
 import struct
 import subprocess
 import sys
+import time
 import zlib
 from importlib import import_module
 
@@ -340,6 +341,34 @@ def test_trends_are_for_a_report(run, monkeypatch, options, wanted):
     monkeypatch.setattr(import_module("augury.forecasting.rank"), "rank", stop)
     refused(run("rank", "digits", *options), "enough")
     assert asked == [wanted]
+
+
+@pytest.mark.parametrize(
+    ("command", "where", "name"),
+    [
+        ("rank", "augury.forecasting.rank", "rank"),
+        ("policy", "augury.forecasting.policy", "search_policy"),
+    ],
+)
+def test_a_budget_counts_from_the_start_of_the_command(run, monkeypatch, command, where, name):
+    """The data are read, and libraries imported, within it."""
+    module, asked = import_module(f"augury.cli.{command}"), []
+    read = module.read
+
+    def reading(*args, **options):
+        asked.append(time.perf_counter())
+        return read(*args, **options)
+
+    def stop(*args, started, **rest):
+        asked.append(started)
+        raise AuguryError("enough")
+
+    monkeypatch.setattr(module, "read", reading)
+    monkeypatch.setattr(import_module(where), name, stop)
+    begun = time.perf_counter()
+    refused(run(command, "digits", "--budget", "60"), "enough")
+    reads, started = asked
+    assert begun <= started <= reads
 
 
 def test_the_help_says_that_a_given_amount_of_work_has_no_trends(run):

@@ -41,12 +41,12 @@ from augury._base.files import write
 from augury.augmentations import default_augmentations, parse
 from augury.data import Dataset, as_dataset
 from augury.forecasting.effort import choose_level, make_trial
-from augury.forecasting.forecast import PLANNED, Calibration, Forecast, expect
+from augury.forecasting.forecast import PLANNED, SMALL, Calibration, Forecast, expect
 from augury.forecasting.plan import TrainingPlan
 from augury.forecasting.training.grouped import ARCHITECTURES
 from augury.forecasting.training.own import OwnNetwork
 from augury.forecasting.trial import run_folds, shrink
-from augury.forecasting.verdicts import CLEAR, POINTS, PROBABLE, SURE
+from augury.forecasting.verdicts import POINTS, PROBABLE, SURE
 
 RESULTS = Path(__file__).parent / "results" / "predict"
 NOTHING = 0.3
@@ -158,14 +158,14 @@ def arrays(cell: Cell, calibration: Calibration) -> tuple[np.ndarray, ...]:
     return gain, spread, np.array([real[s] for s in specs])
 
 
-def clear(cell: Cell) -> np.ndarray:
+def clear(cell: Cell, calibration: Calibration) -> np.ndarray:
     """Return which candidates' shifts exceed the noise of the trial's own runs."""
     trial, real = cell["trial"], real_gains(cell)
     folds, candidates = trial["folds"], len(trial["shift"])
     freedom = 4 + folds * (trial.get("replicas", 3) - 1) + (folds - 1) * (candidates - 1)
     specs = [spec for spec in trial["shift"] if spec in real]
     moved = np.array([abs(trial["shift"][s]) / trial["error"][s] for s in specs])
-    return moved > float(stdtrit(freedom, CLEAR))
+    return moved > float(stdtrit(freedom, calibration.clear))
 
 
 def fit(cells: list[Cell], like: Calibration | None = None) -> Calibration:
@@ -207,7 +207,7 @@ def judge(cell: Cell, calibration: Calibration) -> dict[str, float]:
     probability = stdtr(calibration.freedom, gain / spread)
     sign = np.where(gain > 0, probability, 1 - probability)
     wrong = (np.sign(gain) != np.sign(real)) & (np.abs(real) > NOTHING)
-    decided = (sign >= SURE) & (np.abs(gain) >= POINTS) & clear(cell)
+    decided = (sign >= SURE) & (np.abs(gain) >= POINTS) & clear(cell, calibration)
     probable = (sign >= PROBABLE) & (np.abs(gain) >= POINTS)
     half = float(stdtrit(calibration.freedom, 0.975)) * spread
     return {
@@ -253,7 +253,8 @@ def constants(folder: Path, trial: str, without: str = "") -> Calibration:
     """
     trial = {"brief": "quick", "default": "small"}.get(trial, trial)
     cells = [cell for cell in tried(folder, trial) if cell["source"] != without]
-    return fit(cells, constants(folder, "small", without) if trial == "quick" else None)
+    found = fit(cells, constants(folder, "small", without) if trial == "quick" else None)
+    return found if trial == "trial" else replace(found, clear=SMALL.clear)
 
 
 def tried(folder: Path, trial: str) -> list[Cell]:

@@ -88,7 +88,8 @@ def test_replicas_count_alike_in_every_fold():
     tried = calm.baseline.tried
     scale = 1 / (tried * (1 - tried))
     prior = 4 * (0.02 * math.sqrt(tried * (1 - tried)) * scale) ** 2
-    by_hand = [(prior + 3 * 2 * (gap * scale) ** 2) / (4 + 3) / 3 * 1.5 for gap in (0, 0.3)]
+    seen = 3 * 2 * (0.3 * scale) ** 2  # too much for the prior, which is then left out
+    by_hand = [variance / 3 * 1.5 for variance in (prior / (4 + 3), seen / 3)]
     found = [forecast._run_noise()[0] ** 2 for forecast in (calm, wild)]
     assert found == pytest.approx(by_hand)
 

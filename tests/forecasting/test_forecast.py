@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from scipy.stats import t
+from scipy.stats import f, t
 
 from augury.forecasting.forecast import Calibration, Forecast, expect
 from augury.forecasting.trial import HeldOut
@@ -136,12 +136,27 @@ def test_more_folds_and_replicas_narrow_the_error():
 
 def test_the_noise_of_runs_by_hand():
     """A prior of 0.02 √(a(1−a)) counts four times, and each replica but the first once."""
-    found = fold([0.5, 0.6], [1.2] * 2, replicas=(0.4, 0.5, 0.6))
+    found = fold([0.5, 0.6], [1.2] * 2, replicas=(0.48, 0.5, 0.52))
     error, freedom = run_noise(found)
     prior = (0.02 * 0.5 / 0.25) ** 2
-    between = 2 * logit(0.6) ** 2  # of 0.4 and 0.6; 0.5 is their mean
+    between = 2 * logit(0.52) ** 2  # of 0.48 and 0.52; 0.5 is their mean
     assert freedom == 6
     assert error == pytest.approx(math.sqrt((4 * prior + between) / 6 * (1 + 1 / 3)))
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_runs_that_differ_far_more_than_the_prior_expects_overrule_it(count):
+    """After few steps they do, and a prior would make candidates without an effect look sure."""
+    prior = (0.02 * 0.5 / 0.25) ** 2
+    border = math.sqrt(prior * f(count - 1, 4).ppf(0.95))
+    for factor, left_out in ((0.99, False), (1.01, True)):
+        steps = [k - (count - 1) / 2 for k in range(count)]
+        size = factor * border / math.sqrt(sum(s**2 for s in steps) / (count - 1))
+        replicas = tuple(1 / (1 + math.exp(-size * s)) for s in steps)
+        error, freedom = run_noise(fold([0.5, 0.6], [1.2] * 2, replicas=replicas))
+        total = (factor * border) ** 2 * (count - 1) + (0 if left_out else 4 * prior)
+        assert freedom == count - 1 + (0 if left_out else 4)
+        assert error == pytest.approx(math.sqrt(total / freedom * (1 + 1 / count)))
 
 
 def test_an_effect_within_the_noise_of_runs_is_not_clear():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.special import stdtrit
-from scipy.stats import t
+from scipy.stats import f, t
 
 from augury.forecasting import forecast as module
 from augury.forecasting.forecast import (
@@ -142,8 +142,9 @@ def test_the_noise_of_runs_counts_folds_that_disagree():
     own = float((gaps - gaps.mean(0)).square().sum())
     prior = (0.02 / math.sqrt(found.baseline.tried * (1 - found.baseline.tried))) ** 2
     error, freedom = found._run_noise()
-    assert freedom == 4 + 2 + 1  # the prior, two pairs of replicas, two folds of two candidates
-    assert error == pytest.approx(math.sqrt((4 * prior + own) / 7 / 2 * 1.5))
+    assert own / 3 > prior * f(3, 4).ppf(0.95)  # so much that the prior is left out
+    assert freedom == 2 + 1  # two pairs of replicas, two folds of two candidates
+    assert error == pytest.approx(math.sqrt(own / 3 / 2 * 1.5))
     assert found.run_spread() == pytest.approx(
         100 * error * found.baseline.expected * (1 - found.baseline.expected)
     )
@@ -155,7 +156,7 @@ def test_one_candidate_in_two_folds_cannot_disagree():
 
 
 def test_folds_of_several_candidates_disagree_with_many_degrees_of_freedom():
-    rights = ([0.5, 0.6, 0.4, 0.5], [0.5, 0.5, 0.5, 0.6], [0.5, 0.4, 0.6, 0.5])
+    rights = ([0.5, 0.51, 0.49, 0.5], [0.5, 0.5, 0.5, 0.51], [0.5, 0.49, 0.51, 0.5])
     found = make(*(fold(right, [1.2] * 4, 100 * k) for k, right in enumerate(rights)))
     assert found._run_noise()[1] == 4 + 3 + 2 * 2  # three pairs of replicas, (3 − 1) · (3 − 1)
 
@@ -163,12 +164,12 @@ def test_folds_of_several_candidates_disagree_with_many_degrees_of_freedom():
 def test_the_noise_of_a_real_target():
     y = torch.linspace(-1, 1, 100, dtype=torch.float64)
     found = HeldOut(torch.arange(100), torch.full((100, 2), 0.1).double(),
-                    torch.zeros(100, 2).double(), torch.tensor([0.7, 0.5]).double(),
+                    torch.zeros(100, 2).double(), torch.tensor([0.71, 0.69]).double(),
                     torch.tensor([]).double())  # fmt: skip
     forecast = Forecast([found], y, None, trained=50, planned=50, calibration=PLAIN)
     error, freedom = forecast._run_noise()
     assert freedom == 5
-    assert error == pytest.approx(math.sqrt((4 * 0.01**2 + 0.02) / 5 * 1.5))
+    assert error == pytest.approx(math.sqrt((4 * 0.01**2 + 0.0002) / 5 * 1.5))
     assert forecast.judge(0).per_class == ()
     assert forecast.baseline.expected == forecast.baseline.tried
     assert forecast.rate == 0

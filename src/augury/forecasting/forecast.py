@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
-from scipy.special import stdtr, stdtrit
+from scipy.special import fdtri, stdtr, stdtrit
 from torch import Tensor
 
 from augury.forecasting.baseline import BaselineForecast
@@ -27,6 +27,8 @@ _UNSEEN = math.pi / math.sqrt(6)
 UNEQUAL = 4.0
 """Ratio of the largest to the smallest class from which all classes get the same weight."""
 _FEW = 10  # examples of a class that counts as much as the others, for a verdict to be sure
+_PRIOR = 4.0  # degrees of freedom that a prior on the noise of runs counts for
+_UNLIKELY = 0.95  # probability of less noise, from which on what runs show overrules that prior
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class Calibration:
         few folds are completed with.
     freedom
         Degrees of freedom of Student's t, which the forecast's error follows.
+    clear
+        How sure it must be that a change is more than the noise of runs, for a verdict.
     """
 
     slope: float
@@ -56,6 +60,7 @@ class Calibration:
     share: float
     noise: float = 0.02
     freedom: float = 6.0
+    clear: float = CLEAR
 
 
 PLANNED = Calibration(slope=1.08, floor=0.01, share=0.122)
@@ -63,8 +68,11 @@ PLANNED = Calibration(slope=1.08, floor=0.01, share=0.122)
 
 This and the next two are what ``benchmarks/predict.py`` fits to all of its cells."""
 
-SMALL = Calibration(slope=0.89, floor=0.028, share=0.34)
-"""For trials of a small network in its place."""
+SMALL = Calibration(slope=0.89, floor=0.028, share=0.34, clear=0.975)
+"""For trials of a small network in its place.
+
+At the stricter `clear`, they decide as often, and in trainings of few steps, whose runs differ most,
+at most one in twenty candidates without an effect gets a verdict."""
 
 QUICK = replace(SMALL, floor=0.037)
 """For trials of a small network with less than the default work, whose intervals are wider."""
@@ -191,7 +199,7 @@ class Forecast:
             min(best, max(ends)),
             float(stdtr(freedom, gain / spread)),
             self._per_class(candidate + 1),
-            clear=abs(moved) > float(stdtrit(self._run_noise()[1], CLEAR)) * error,
+            clear=abs(moved) > float(stdtrit(self._run_noise()[1], self.calibration.clear)) * error,
         )
 
     def run_spread(self) -> float:
@@ -292,14 +300,15 @@ class Forecast:
         """Return the standard error of δ that training runs leave, and its degrees of freedom.
 
         It is pooled from how far replicas without augmentation disagree, how far folds disagree
-        about candidates, and a prior, which counts as four degrees of freedom.
+        about candidates, and a prior, which counts as four degrees of freedom. Where the runs
+        differ by far more than the prior expects, as they do after few steps, it is left out.
         """
         folds, columns = self.accuracy.shape
         links = self._links(self.accuracy)
         size = math.sqrt(_variance(self.baseline.tried)) if self.classes else 0.5
         scale = 1 / _variance(self.baseline.tried) if self.classes else 1.0
         prior = (self.calibration.noise * size * scale) ** 2
-        total, freedom = 4 * prior, 4.0
+        total, freedom = 0.0, 0.0
         for fold in self.folds:
             scores = fold.replicas * scale if self.pooled else self._links(fold.replicas)
             if len(scores) > 1:
@@ -314,6 +323,8 @@ class Forecast:
             freedom_here = (folds - 1) * (columns - 2)
             total += float(own.square().sum())
             freedom += freedom_here
+        if not freedom or total / freedom <= prior * float(fdtri(freedom, _PRIOR, _UNLIKELY)):
+            total, freedom = total + _PRIOR * prior, freedom + _PRIOR
         replicas = max(1, len(self.folds[0].replicas))
         return math.sqrt(total / freedom / folds * (1 + 1 / replicas)), freedom
 

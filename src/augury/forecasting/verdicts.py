@@ -14,7 +14,8 @@ SURE, PROBABLE = 0.9, 0.75
 CLEAR = 0.95
 """How sure it must be, besides, that a change in a trial is more than the noise of its runs.
 
-On sources that the constants were not fitted to, 98 % of what is then said was right."""
+On sources that the constants were not fitted to, 98 % of what is then said was right. (A small
+network's trials need more: `augury.forecasting.forecast.SMALL`.)"""
 
 POINTS = 0.2
 """The least gain in points that is called one: a fifth of a percentage point of accuracy."""

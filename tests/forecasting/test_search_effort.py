@@ -47,14 +47,14 @@ def test_efforts():
     for one in (cpu, gpu, effort.OWN):
         assert one.singles >= effort._FEWEST
         assert one.built <= one.final <= one.last
-        few = (one.finalists, one.contenders, one.folds) == (4, 4, 1)
+        few = (one.finalists, one.contenders) == (4, 4)
         assert few != (one is gpu)  # which trains a few more in hardly more time
     assert astuple(Effort(1, 2, 3, 5)) == (1, 2, 3, 5, 4, 4, 1, 1, 1, True, False)
 
 
 def test_efforts_that_keep_to_their_time():
     """Measured for 5,000 images of 32 pixels; a change needs the time of a search again."""
-    assert astuple(effort.EFFORTS["cpu"]) == (250, 180, 300, 450, 4, 4, 1, 1, 4, False, False)
+    assert astuple(effort.EFFORTS["cpu"]) == (250, 180, 500, 800, 4, 4, 2, 1, 2, False, False)
     assert astuple(effort.EFFORTS["cuda"]) == (448, 384, 1024, 2048, 4, 6, 2, 2, 4, True, True)
     assert astuple(effort.OWN) == (500, 250, 500, 800, 4, 4, 1, 1, 1, True, True)
     assert (effort.MOST_FOLDS, effort.MOST_PARTS, effort._FEWEST) == (4, 8, 64)

@@ -87,8 +87,9 @@ class Effort:
 
 
 EFFORTS = {
-    # a core is better spent on more examples than on more strengths, which come later
-    "cpu": Effort(250, 180, 300, 450, part_folds=4, strengths=False),
+    # a core is better spent on more examples than on more strengths, which come later, and on the
+    # last rounds, where what is left differs by less than one run's noise
+    "cpu": Effort(250, 180, 500, 800, folds=2, part_folds=2, strengths=False),
     # a GPU trains many small networks in hardly more time than a few: more of them, more often
     "cuda": Effort(
         448, 384, 1024, 2048, contenders=6, folds=2, first_folds=2, part_folds=4, planned=True

@@ -7,12 +7,12 @@ _CLOSE = "no recipe, nor training without augmentation, was better by more than 
 
 MEASURED = (
     "Policies found on a GPU were trained with on ten combinations of a data set and a network. On "
-    f"average, they gained {_BETTER.format(2.1, 1.1)}; {_CLOSE.format(0.3)}."
+    f"average, they gained {_BETTER.format(1.9, 1.0)}; {_CLOSE.format(0.3)}."
 )
 SMALL = (
     "This search tried a small network instead of the planned one, as on every CPU. Policies found "
     "in this way were trained with on five data sets. On average, they gained "
-    f"{_BETTER.format(2.0, 1.2)}; {_CLOSE.format(0.4)}."
+    f"{_BETTER.format(2.0, 1.3)}; {_CLOSE.format(0.7)}."
 )
 OWN = (
     "Searches with a user's own network were measured only for fine-tuning one network on two data "

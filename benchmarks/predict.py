@@ -46,7 +46,7 @@ from augury.forecasting.plan import TrainingPlan
 from augury.forecasting.training.grouped import ARCHITECTURES
 from augury.forecasting.training.own import OwnNetwork
 from augury.forecasting.trial import run_folds, shrink
-from augury.forecasting.verdicts import POINTS, PROBABLE, SURE
+from augury.forecasting.verdicts import FAINT, POINTS, PROBABLE, SURE
 
 RESULTS = Path(__file__).parent / "results" / "predict"
 NOTHING = 0.3
@@ -158,14 +158,14 @@ def arrays(cell: Cell, calibration: Calibration) -> tuple[np.ndarray, ...]:
     return gain, spread, np.array([real[s] for s in specs])
 
 
-def clear(cell: Cell, calibration: Calibration) -> np.ndarray:
-    """Return which candidates' shifts exceed the noise of the trial's own runs."""
+def beyond(cell: Cell, level: float) -> np.ndarray:
+    """Return which candidates' shifts surely exceed the noise of the trial's own runs."""
     trial, real = cell["trial"], real_gains(cell)
     folds, candidates = trial["folds"], len(trial["shift"])
     freedom = 4 + folds * (trial.get("replicas", 3) - 1) + (folds - 1) * (candidates - 1)
     specs = [spec for spec in trial["shift"] if spec in real]
     moved = np.array([abs(trial["shift"][s]) / trial["error"][s] for s in specs])
-    return moved > float(stdtrit(freedom, calibration.clear))
+    return moved > float(stdtrit(freedom, level))
 
 
 def fit(cells: list[Cell], like: Calibration | None = None) -> Calibration:
@@ -207,8 +207,8 @@ def judge(cell: Cell, calibration: Calibration) -> dict[str, float]:
     probability = stdtr(calibration.freedom, gain / spread)
     sign = np.where(gain > 0, probability, 1 - probability)
     wrong = (np.sign(gain) != np.sign(real)) & (np.abs(real) > NOTHING)
-    decided = (sign >= SURE) & (np.abs(gain) >= POINTS) & clear(cell, calibration)
-    probable = (sign >= PROBABLE) & (np.abs(gain) >= POINTS)
+    decided = (sign >= SURE) & (np.abs(gain) >= POINTS) & beyond(cell, calibration.clear)
+    probable = (sign >= PROBABLE) & (np.abs(gain) >= POINTS) & beyond(cell, FAINT)
     half = float(stdtrit(calibration.freedom, 0.975)) * spread
     return {
         "spearman": float(spearmanr(gain, real)[0]),
@@ -228,7 +228,7 @@ def judge(cell: Cell, calibration: Calibration) -> dict[str, float]:
 
 def read(folder: Path) -> list[Cell]:
     """Read all cells, small ones of a source first."""
-    cells = [json.loads(path.read_text()) for path in folder.glob("*.json")]
+    cells = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
     return sorted(cells, key=lambda c: (c["source"], c["examples"], c["epochs"], c["network"]))
 
 

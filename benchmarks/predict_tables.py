@@ -26,7 +26,7 @@ import numpy as np
 import torch
 from _cell import make_parser, score_right
 from _result import environment
-from predict import Cell, arrays, fit, real_gains
+from predict import Cell, arrays, beyond, fit, real_gains
 from scipy.special import stdtr
 from scipy.stats import spearmanr
 from sklearn import datasets
@@ -42,7 +42,7 @@ from augury.forecasting.scores.boosting import BEATEN, BoostingScore, fit_trees,
 from augury.forecasting.tables import table_of
 from augury.forecasting.training import train_together
 from augury.forecasting.trial import stratified_order
-from augury.forecasting.verdicts import POINTS, UNDECIDED, verdict
+from augury.forecasting.verdicts import FAINT, POINTS, UNDECIDED, verdict
 
 RESULTS = Path(__file__).parent / "results" / "predict_tables"
 HURTS = 0.5
@@ -217,9 +217,9 @@ def say(split: Cell, calibration: Calibration) -> dict[str, str]:
         return dict.fromkeys(trial["shift"], UNDECIDED)
     gain, spread, _ = arrays(split, calibration)
     probability = stdtr(calibration.freedom, gain / spread)
-    said = {}
-    for spec, g, p in zip(trial["shift"], gain, probability, strict=True):
-        word = verdict(float(g), float(p), POINTS)
+    said, heard = {}, beyond(split, FAINT)
+    for spec, g, p, audible in zip(trial["shift"], gain, probability, heard, strict=True):
+        word = verdict(float(g), float(p), POINTS) if audible else UNDECIDED
         sure = word in ("helps", "hurts") and not trial["clear"][spec]
         said[spec] = f"probably {word}" if sure else word
     return said

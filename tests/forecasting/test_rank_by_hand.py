@@ -35,7 +35,7 @@ class Made(Score):
     """Gains 1, 2, 3, … for its candidates."""
 
     name, default_features = "made", None
-    decides, sure, clear = True, True, True
+    decides, sure, clear, heard = True, True, True, True
     seen: ClassVar[list] = []
 
     def judge_all(self, candidates):
@@ -47,7 +47,7 @@ class Made(Score):
             classes = ((float(k), -1.0, 9.0), (0.5 * k, -2.0, 8.0))
             sign = -1 if k % 2 == 0 else 1
             found.append(Judgement(50.0 + k, sign * k, k - 2.0, k + 2.0, 0.95 if sign > 0 else 0.05,
-                                   classes, clear=self.clear))  # fmt: skip
+                                   classes, clear=self.clear, faint=not self.heard))  # fmt: skip
         baseline = Judgement(50.0, 0.0, 45.0, 55.0, 0.5)
         return Judged(baseline, found, 0.2, ("be warned",), self.decides, self.sure)
 
@@ -65,7 +65,7 @@ class Made(Score):
 def made(monkeypatch):
     monkeypatch.setitem(SCORES, "made", Made)
     Made.seen = []
-    for name in ("decides", "sure", "clear"):
+    for name in ("decides", "sure", "clear", "heard"):
         monkeypatch.setattr(Made, name, True)
     return Made
 
@@ -107,7 +107,12 @@ def test_rows_are_what_the_score_found_best_first(made):
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("decides", "can't tell"), ("sure", "probably helps"), ("clear", "probably helps")],
+    [
+        ("decides", "can't tell"),
+        ("heard", "can't tell"),
+        ("sure", "probably helps"),
+        ("clear", "probably helps"),
+    ],
 )
 def test_a_score_may_hold_verdicts_back(made, monkeypatch, name, said):
     monkeypatch.setattr(Made, name, False)

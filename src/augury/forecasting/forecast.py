@@ -13,7 +13,7 @@ from torch import Tensor
 
 from augury.forecasting.baseline import BaselineForecast
 from augury.forecasting.trial import HeldOut
-from augury.forecasting.verdicts import CLEAR
+from augury.forecasting.verdicts import CLEAR, FAINT
 from augury.statistics.base import group_of
 from augury.statistics.jackknife import jackknife
 from augury.statistics.precision import average_precision
@@ -96,6 +96,8 @@ class Judgement:
     """Gain of each class, with its interval."""
     clear: bool = True
     """Whether what was measured exceeds its own noise."""
+    faint: bool = False
+    """Whether it is so near to that noise that nothing can be said."""
 
 
 class Forecast:
@@ -192,6 +194,7 @@ class Forecast:
             ends += [gain - size * spread, gain + size * spread]
         gain, spread = expect(moved, error, base.expected, bool(self.classes), self.calibration)
         worst, best = _bounds(base.expected, bool(self.classes))
+        beyond = float(stdtr(self._run_noise()[1], abs(moved) / error))  # its own noise
         return Judgement(
             100 * base.expected + gain,
             gain,
@@ -199,7 +202,8 @@ class Forecast:
             min(best, max(ends)),
             float(stdtr(freedom, gain / spread)),
             self._per_class(candidate + 1),
-            clear=abs(moved) > float(stdtrit(self._run_noise()[1], self.calibration.clear)) * error,
+            clear=beyond > self.calibration.clear,
+            faint=beyond < FAINT,
         )
 
     def run_spread(self) -> float:

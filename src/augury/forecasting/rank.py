@@ -407,7 +407,8 @@ def _fit(features: str | FeatureMap, data: Dataset, device: torch.device, seed: 
 
 
 def _row(candidate: Augmentation, found: Judgement, judged: Judged, data: Dataset) -> Row:
-    said = verdict(found.gain, found.probability, judged.matters) if judged.decides else UNDECIDED
+    decides = judged.decides and not found.faint
+    said = verdict(found.gain, found.probability, judged.matters) if decides else UNDECIDED
     if not (judged.sure and found.clear) and said in ("helps", "hurts"):
         said = f"probably {said}"
     magnitude = candidate.magnitude if isinstance(candidate, Family) else None

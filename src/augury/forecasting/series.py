@@ -32,7 +32,7 @@ TRUST = {
         "seeds and test series, the rank correlation was 0.75 to 0.96 (mean 0.85), and the best of "
         "the top three candidates fell 0.03 points short of the best candidate on average; on the "
         "other four sets, the correlation was 0.05 to 0.48. All 91 verdicts without “probably” "
-        "were right, and 164 of 173 if those with “probably” are counted."
+        "were right, and 133 of 135 if those with “probably” are counted."
     ),
     "small": (
         "Forecasts from trials with a small network were compared with real training on seven sets "

@@ -25,7 +25,7 @@ TRUST = {
         "the top three candidates gained 2 points less, on average, than the best of all, which "
         "gained 4 to 17 points. With so few speakers, what helps on some does not always help on "
         "the others. On instrument notes, the correlation was 0.97, and the best of the top three "
-        "gained as much as the best. All 32 verdicts without “probably” were right, and 75 of 82 "
+        "gained as much as the best. All 32 verdicts without “probably” were right, and 75 of 81 "
         "if those with “probably” are counted."
     )
 }

@@ -48,7 +48,7 @@ CALIBRATION = Calibration(slope=0.73, floor=0.041, share=0.72)
 _TRUST = (
     "Forecasts were compared with boosting on the other halves of eight tables of 150 to 2,000 "
     "rows, each with constants fitted to the other tables. The mean rank correlation with the real "
-    "gains was 0.22, hardly better than chance; 1 of 15 verdicts “probably helps” and 6 of 16 "
+    "gains was 0.22, hardly better than chance; 1 of 13 verdicts “probably helps” and 3 of 11 "
     "“probably hurts” were wrong by more than half a point. Treat the order as a hint."
 )
 

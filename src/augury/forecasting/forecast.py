@@ -71,8 +71,8 @@ This and the next two are what ``benchmarks/predict.py`` fits to all of its cell
 SMALL = Calibration(slope=0.89, floor=0.028, share=0.34, clear=0.975)
 """For trials of a small network in its place.
 
-At the stricter `clear`, they decide as often, and in trainings of few steps, whose runs differ most,
-at most one in twenty candidates without an effect gets a verdict."""
+At the stricter `clear`, they decide as often, and in trainings of few steps, whose runs differ
+most, at most one in twenty candidates without an effect gets a verdict."""
 
 QUICK = replace(SMALL, floor=0.037)
 """For trials of a small network with less than the default work, whose intervals are wider."""

@@ -20,8 +20,8 @@ network's trials need more: `augury.forecasting.forecast.SMALL`.)"""
 FAINT = 0.9
 """How sure that must be for anything to be said at all, even "probably".
 
-Without it, half of the candidates that have no effect would "probably" have one wherever the runs of
-a trial differ by more than forecasts usually stray."""
+Without it, half of the candidates that have no effect would "probably" have one wherever the runs
+of a trial differ by more than forecasts usually stray."""
 
 POINTS = 0.2
 """The least gain in points that is called one: a fifth of a percentage point of accuracy."""

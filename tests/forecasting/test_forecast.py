@@ -8,7 +8,7 @@ import pytest
 import torch
 from scipy.stats import f, t
 
-from augury.forecasting.forecast import Calibration, Forecast, expect
+from augury.forecasting.forecast import PLANNED, SMALL, Calibration, Forecast, expect
 from augury.forecasting.trial import HeldOut
 from augury.forecasting.verdicts import verdict
 
@@ -157,6 +157,29 @@ def test_runs_that_differ_far_more_than_the_prior_expects_overrule_it(count):
         total = (factor * border) ** 2 * (count - 1) + (0 if left_out else 4 * prior)
         assert freedom == count - 1 + (0 if left_out else 4)
         assert error == pytest.approx(math.sqrt(total / freedom * (1 + 1 / count)))
+
+
+@pytest.mark.parametrize(
+    ("calibration", "what", "level", "above"),
+    [
+        (PLANNED, "clear", 0.95, True),
+        (SMALL, "clear", 0.975, True),
+        (PLANNED, "faint", 0.9, False),
+        (SMALL, "faint", 0.9, False),
+    ],
+)
+def test_how_far_an_effect_must_exceed_the_noise_of_runs(calibration, what, level, above):
+    """By a percentile of Student's t, with as many degrees of freedom as the noise of runs has."""
+    found = Forecast(
+        [fold([0.5, 0.6], [1.2, 1.2], size=200)], labels(), 10, trained=100, planned=100,
+        calibration=calibration,
+    )  # fmt: skip
+    noise, freedom = found._run_noise()
+    for factor, expected in ((1.001, above), (0.999, not above)):
+        for sign in (1, -1):
+            moved = factor * sign * float(t(freedom).ppf(level)) * noise
+            found.shift = lambda candidate, moved=moved: (moved, noise)
+            assert getattr(found.judge(0), what) is expected
 
 
 def test_an_effect_within_the_noise_of_runs_is_not_clear():

@@ -294,37 +294,6 @@ def test_what_guessing_might_show_is_not_learnt():
     assert replace(few, tried=few.chance + 2.01 * few.luck).learnt
 
 
-def test_an_effect_is_clear_from_the_95th_percentile_on():
-    """Of Student's t, with as many degrees of freedom as the noise of runs has."""
-    found = make(fold([0.5, 0.6], [1.2, 1.2], size=200))
-    noise, freedom = found._run_noise()
-    for factor, clear in ((1.001, True), (0.999, False)):
-        for sign in (1, -1):
-            moved = factor * sign * float(t(freedom).ppf(0.95)) * noise
-            found.shift = lambda candidate, moved=moved: (moved, noise)
-            assert found.judge(0).clear is clear
-
-
-@pytest.mark.parametrize(("calibration", "level"), [(PLAIN, 0.95), (SMALL, 0.975)])
-def test_a_small_network_must_show_an_effect_more_clearly(calibration, level):
-    found = make(fold([0.5, 0.6], [1.2, 1.2], size=200), calibration=calibration)
-    noise, freedom = found._run_noise()
-    for factor, clear in ((1.001, True), (0.999, False)):
-        moved = factor * float(t(freedom).ppf(level)) * noise
-        found.shift = lambda candidate, moved=moved: (moved, noise)
-        assert found.judge(0).clear is clear
-
-
-def test_an_effect_is_faint_below_the_90th_percentile():
-    found = make(fold([0.5, 0.6], [1.2, 1.2], size=200))
-    noise, freedom = found._run_noise()
-    for factor, faint in ((1.001, False), (0.999, True)):
-        for sign in (1, -1):
-            moved = factor * sign * float(t(freedom).ppf(0.9)) * noise
-            found.shift = lambda candidate, moved=moved: (moved, noise)
-            assert found.judge(0).faint is faint
-
-
 def test_a_shift_is_the_mean_over_folds():
     found = make(fold([0.5, 0.6], [1.2] * 2), fold([0.5, 0.8], [1.2] * 2, 100))
     links = found.accuracy.logit()

@@ -320,9 +320,8 @@ class Forecast:
                 freedom += len(scores) - 1
         if folds > 1 and columns > 2:
             gaps = links[:, 1:] - links[:, :1]
-            gaps = gaps - gaps.mean(
-                1, keepdim=True
-            )  # what all share is no augmentation's own error
+            # what all share is no augmentation's own error
+            gaps = gaps - gaps.mean(1, keepdim=True)
             own = gaps - gaps.mean(0, keepdim=True)
             freedom_here = (folds - 1) * (columns - 2)
             total += float(own.square().sum())

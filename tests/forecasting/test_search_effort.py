@@ -10,9 +10,13 @@ import torch
 
 import augury
 from augury._base.errors import AuguryError
+from augury.forecasting.forecast import QUICK, SMALL
 from augury.forecasting.policy import effort
 from augury.forecasting.policy.effort import Effort, choose_effort, stand_in_epochs
+from augury.forecasting.policy.rounds import Rounds
 from augury.forecasting.policy.space import RIVALS, Space
+from augury.forecasting.policy.trust import trust
+from augury.forecasting.trial import HeldOut
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
 
@@ -45,19 +49,46 @@ def test_efforts():
     cpu, gpu = effort.EFFORTS["cpu"], effort.EFFORTS["cuda"]
     assert (gpu.planned, cpu.planned, effort.OWN.planned) == (True, False, True)
     for one in (cpu, gpu, effort.OWN):
-        assert one.singles >= effort._FEWEST
+        assert all(getattr(one, name) >= least for name, least in effort._FEWEST.items())
         assert one.built <= one.final <= one.last
         few = (one.finalists, one.contenders) == (4, 4)
         assert few != (one is gpu)  # which trains a few more in hardly more time
-    assert astuple(Effort(1, 2, 3, 5)) == (1, 2, 3, 5, 4, 4, 1, 1, 1, True, False)
+    assert astuple(Effort(1, 2, 3, 5)) == (1, 2, 3, 5, 4, 4, 1, 1, 1, True, False, False)
 
 
 def test_efforts_that_keep_to_their_time():
     """Measured for 5,000 images of 32 pixels; a change needs the time of a search again."""
-    assert astuple(effort.EFFORTS["cpu"]) == (250, 180, 500, 800, 4, 4, 2, 1, 2, False, False)
-    assert astuple(effort.EFFORTS["cuda"]) == (448, 384, 1024, 2048, 4, 6, 2, 2, 4, True, True)
-    assert astuple(effort.OWN) == (500, 250, 500, 800, 4, 4, 1, 1, 1, True, True)
-    assert (effort.MOST_FOLDS, effort.MOST_PARTS, effort._FEWEST) == (4, 8, 64)
+    assert astuple(effort.EFFORTS["cpu"]) == (
+        250,
+        180,
+        500,
+        800,
+        4,
+        4,
+        2,
+        1,
+        2,
+        False,
+        False,
+        False,
+    )
+    assert astuple(effort.EFFORTS["cuda"]) == (
+        448,
+        384,
+        1024,
+        2048,
+        4,
+        6,
+        2,
+        2,
+        4,
+        True,
+        True,
+        False,
+    )
+    assert astuple(effort.OWN) == (500, 250, 500, 800, 4, 4, 1, 1, 1, True, True, False)
+    assert (effort.MOST_FOLDS, effort.MOST_PARTS) == (4, 8)
+    assert list(effort._FEWEST.values()) == [64, 64, 250, 250]
 
 
 def test_networks_of_each_round_are_counted_about_right():
@@ -126,16 +157,30 @@ def test_a_budget_halves_the_examples(pace, monkeypatch):
     monkeypatch.setitem(effort.EFFORTS, "cpu", FULL)
     assert choose_effort(data, plan, CPU, None, 0.0) == FULL
     assert not pace
-    for factor, left in ((1.001, (200, 160, 240, 400)), (0.999, (100, 80, 120, 200))):
+    for factor, left in ((1.001, (200, 160, 240, 400)), (0.999, (100, 80, 240, 250))):
         budget = (3.0 + factor * needed(FULL)) / 0.85
         assert sizes(choose_effort(data, plan, CPU, budget, 97.0)) == left
     assert pace[0] == (6, "small")
-    budget = 0.999 * needed(Effort(100, 80, 120, 200)) / 0.85
-    assert sizes(choose_effort(data, plan, CPU, budget, 100.0)) == (64, 64, 64, 100)
-    least = (2.0 + needed(Effort(64, 64, 64, 100))) / 0.85
+    budget = 0.999 * needed(Effort(100, 80, 240, 250)) / 0.85
+    assert sizes(choose_effort(data, plan, CPU, budget, 100.0)) == (64, 64, 240, 250)
+    least = (2.0 + needed(Effort(64, 64, 240, 250))) / 0.85
     with pytest.raises(AuguryError, match=f"give at least {least:.0f} s"):
         choose_effort(data, plan, CPU, least - 0.1, 98.0)
-    assert choose_effort(data, plan, CPU, least + 0.1, 98.0).last == 100
+    assert choose_effort(data, plan, CPU, least + 0.1, 98.0).last == 250
+
+
+def test_what_a_budget_cuts_says_so(pace, monkeypatch):
+    plan, data = augury.TrainingPlan(epochs=1), images(3000)
+    monkeypatch.setitem(effort.EFFORTS, "cpu", FULL)
+    for factor, cut in ((1.001, False), (0.999, True)):
+        one = choose_effort(data, plan, CPU, factor * needed(FULL) / 0.85, 100.0)
+        assert one.cut is cut
+        made = Rounds(data, plan, CPU, 0, one, rate=0.2)
+        folds = [HeldOut(torch.arange(100), *torch.full((2, 100, 2), 0.5).double(),
+                         torch.tensor([0.5, 0.5]).double(), torch.tensor([]).double())]  # fmt: skip
+        assert made.forecast(folds, 100).calibration == (QUICK if cut else SMALL)
+    assert trust(True, False, True).startswith(trust(True, False))
+    assert "less work than those" in trust(True, False, True)
 
 
 def test_epochs_and_networks_take_their_time(pace, monkeypatch):

@@ -20,7 +20,8 @@ _REPLICAS = 3
 _SINGLES, _FAMILIES, _BUILT, _RECIPES, _PARTS = 51, 28, 46, 11, 8  # networks of a round, about
 _SAFETY = 0.85  # of the budget: steps vary in time
 _SMALL = 40  # pixels: images up to this side are tried as small ones
-_FEWEST = 64  # examples of a fold, below which a round says nothing
+_FEWEST = {"singles": 64, "built": 64, "final": 250, "last": 250}
+"""Examples of a fold to which a budget reduces rounds at most; the last ones decide."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,8 @@ class Effort:
     planned
         Whether policies are tried with the planned network. The first round, which chooses what
         they are built from, always has a small one.
+    cut
+        Whether this is less work than was measured, to keep to a budget.
     """
 
     singles: int
@@ -61,6 +64,7 @@ class Effort:
     part_folds: int = 1
     strengths: bool = True
     planned: bool = False
+    cut: bool = False
 
     def examples(self, wanted: int, data: Dataset) -> int:
         """Return how many examples a fold has: at most three quarters of the data."""
@@ -156,11 +160,12 @@ def choose_effort(
 
     spent = time.perf_counter() - started
     while seconds(effort) > _SAFETY * budget - spent:
-        if effort.singles <= _FEWEST:
+        sizes = {name: getattr(effort, name) for name in _FEWEST}
+        fewer = {name: max(min(size, _FEWEST[name]), size // 2) for name, size in sizes.items()}
+        if fewer == sizes:
             raise AuguryError(
                 f"a budget of {budget:g} s is too short for one search; give at least "
                 f"{(seconds(effort) + spent) / _SAFETY:.0f} s"
             )
-        sizes = {name: getattr(effort, name) // 2 for name in ("singles", "built", "final", "last")}
-        effort = replace(effort, **{name: max(_FEWEST, size) for name, size in sizes.items()})
+        effort = replace(effort, cut=True, **fewer)
     return effort

@@ -12,7 +12,7 @@ import torch
 from augury.augmentations import Augmentation
 from augury.cluster import Workers
 from augury.data import Dataset
-from augury.forecasting.forecast import PLANNED, SMALL, Forecast
+from augury.forecasting.forecast import PLANNED, QUICK, SMALL, Forecast
 from augury.forecasting.plan import TrainingPlan
 from augury.forecasting.policy.effort import MOST_FOLDS, Effort, side_of, stand_in_epochs
 from augury.forecasting.policy.journal import RoundJournal
@@ -145,12 +145,13 @@ class Rounds:
         self, folds: Sequence[HeldOut], examples: int, *, planned: bool = True
     ) -> Forecast:
         """Return what rounds say of their candidates, all of which took part in each fold."""
+        whole = PLANNED if planned and self.effort.planned else SMALL
         found = Forecast(
             folds, self.data.y, len(self.data.classes or ()),
             trained=self.effort.examples(examples, self.data),
             planned=self.plan.examples or self.data.total,
             rate=self.rate,
-            calibration=PLANNED if planned and self.effort.planned else SMALL,
+            calibration=QUICK if self.effort.cut else whole,
         )  # fmt: skip
         if any(len(fold.half) for fold in folds):
             self.rate = found.rate

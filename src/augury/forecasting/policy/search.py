@@ -224,15 +224,19 @@ class _Search:
         rows += [] if not self.learnt else self._variations(chosen, gain)
         rows.sort(key=lambda row: -row.gain)
         per_class = () if place is None else judged[place].per_class
-        own = self.rounds.own is not None
+        own, small = self.rounds.own is not None, self.rounds.device.type != "cuda"
         return Policy(
             spec=repr(chosen),
-            rows=tuple(rows_of.bounded(row, self.baseline) for row in rows),
+            rows=tuple(
+                # other epochs have another baseline, within which theirs is already
+                row if row.role == "shorter" else rows_of.bounded(row, self.baseline)
+                for row in rows
+            ),
             baseline=self.baseline,
             reason=self._reason(best, final, judged),
             dataset=describe(self.data),
             plan=planned,
-            trust=trust(self.rounds.device.type != "cuda", own) if self.learnt else "",
+            trust=trust(small, own, self.effort.cut) if self.learnt else "",
             path=tuple(self.rounds.path),
             per_class=dict(zip(self.data.classes or (), per_class, strict=False)),
             seed=self.rounds.seed,

@@ -20,7 +20,10 @@ OWN = (
 )
 
 
-def trust(small: bool, own: bool) -> str:
+_CUT = " This search did less work than those, to keep to its budget."
+
+
+def trust(small: bool, own: bool, cut: bool = False) -> str:
     """Return what is known of such searches.
 
     Parameters
@@ -29,7 +32,7 @@ def trust(small: bool, own: bool) -> str:
         Whether a small network was tried in place of the planned one.
     own
         Whether the network is the user's own.
+    cut
+        Whether the search was cut to a budget.
     """
-    if own:
-        return OWN
-    return SMALL if small else MEASURED
+    return (OWN if own else SMALL if small else MEASURED) + (_CUT if cut else "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -88,3 +89,27 @@ def test_views_are_counted_in_thousands_at_most(n_views):
 def test_families_take_numbers(value):
     refused("rotation takes a number as degrees, got", augury.augmentations.rotation, value)
     assert repr(augury.augmentations.rotation(np.float32(10.5))) == "rotation(10.5)"
+
+
+def write_labels(path: Path, labels: list[str]) -> Path:
+    path.write_text("a,code\n" + "".join(f"{k}.5,{word}\n" for k, word in enumerate(labels)))
+    return path
+
+
+def test_labels_with_leading_zeros_are_codes_and_not_numbers(tmp_path: Path) -> None:
+    for name in ("t.csv", "t.tsv"):
+        path = write_labels(tmp_path / name, ["1", "01", "2"] * 4)
+        if name == "t.tsv":
+            path.write_text(path.read_text().replace(",", "\t"))
+        assert load(path, label="code").classes == ("01", "1", "2")
+    assert load(write_labels(path.with_suffix(".csv"), ["1", "10", "2"] * 4), label="code").classes
+    numbers = load(write_labels(path.with_suffix(".csv"), ["0.5", "0", "0.25", "7"]), label="code")
+    assert numbers.classes is None
+
+
+@pytest.mark.parametrize("word", ["NA", "None", "null", "nan"])
+def test_a_class_named_like_a_missing_value_is_refused(tmp_path: Path, word: str) -> None:
+    path = write_labels(tmp_path / "t.csv", [word, "EU"] * 4)
+    refused(f"4 labels of |t.csv are '{word}'|rename this class", load, path, label="code")
+    path = write_labels(path, ["", "EU"] * 4)
+    refused("4 labels are missing", load, path, label="code")

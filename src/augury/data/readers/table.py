@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augury._base.errors import AuguryError
-from augury._base.text import cause, did_you_mean, flat, listed
+from augury._base.text import are, cause, count, did_you_mean, flat, listed
 from augury.data.limits import check_bytes
 from augury.data.readers.columns import column_of, features_of, same_features
 from augury.data.readers.filelist import find_files_column, read_list
@@ -31,6 +31,10 @@ def read_table(path: Path, request: Request) -> Source:
             raise AuguryError(
                 f"a size is for images, but no column of {flat(path)} lists any; remove it here"
             )
+        label = _label(list(frame.columns), request, str(path))
+        if label is not None and path.suffix.lower() not in (".parquet", ".pq"):
+            place, read = list(frame.columns).index(label), column_of(frame, label, str(path))
+            frame[label] = _as_written(path, place, read)
         return read_frame(frame, request, str(path))
     others = [column for column in frame.columns if column not in (files, request.group)]
     if request.label is None and len(others) == 1 and not request.new:
@@ -119,8 +123,7 @@ def _frame(path: Path) -> pd.DataFrame:
         if path.suffix.lower() in (".parquet", ".pq"):
             _check_parquet(path)
             return pd.read_parquet(path, engine="pyarrow")
-        separator = "\t" if path.suffix.lower() == ".tsv" else ","
-        return pd.read_csv(path, sep=separator, low_memory=False)  # one type a column, no warning
+        return pd.read_csv(path, sep=_separator(path), low_memory=False)  # one type a column
     except ImportError:
         raise AuguryError(
             "reading Parquet files needs pyarrow; pip install 'augury[tables]'"
@@ -129,6 +132,33 @@ def _frame(path: Path) -> pd.DataFrame:
         raise
     except Exception as error:  # a damaged file can make pandas and pyarrow raise anything
         raise AuguryError(f"{flat(path)} cannot be read as a table: {cause(error)}") from error
+
+
+def _separator(path: Path) -> str:
+    return "\t" if path.suffix.lower() == ".tsv" else ","
+
+
+def _as_written(path: Path, place: int, read: pd.Series) -> pd.Series:
+    """Return labels as they are written where they are codes, such as 01, and not numbers.
+
+    Words that pandas takes for missing values are refused: they may well be a class.
+    """
+    import pandas as pd
+
+    texts = pd.read_csv(
+        path, sep=_separator(path), usecols=[place], dtype=str, keep_default_na=False
+    ).iloc[:, 0]
+    if len(texts) != len(read):  # rows with more fields than the header are read otherwise
+        return read
+    words = texts[read.isna().to_numpy() & (texts.str.strip() != "").to_numpy()]
+    if len(words):
+        raise AuguryError(
+            f"{count(len(words), 'label')} of {flat(path)} {are(len(words))} "
+            f"{flat(repr(words.iloc[0]))}, which stands for a missing value in tables; rename this "
+            "class, or drop these rows"
+        )
+    codes = bool(texts.str.fullmatch(r"\s*[+-]?0\d+\s*").any())
+    return texts.where(texts != "") if codes else read
 
 
 def _check_parquet(path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -83,3 +84,28 @@ def test_a_dash_is_standard_output_and_no_file(run, tmp_path):
     assert printed[1].startswith("predicted,")
     assert run("predict", "m", "new.npz", "--out", "-") == printed
     assert not (tmp_path / "-").exists()
+
+
+def _asked(words, **options):
+    env = {**os.environ, "OMP_NUM_THREADS": "1", **options.pop("env", {})}
+    command = [sys.executable, "-m", "augury", *words.split()]
+    return subprocess.run(command, env=env, capture_output=True, text=True, **options)
+
+
+@pytest.mark.parametrize("words", ["--version", "augmentations"])
+def test_a_closed_output_is_no_error(words):
+    done = _asked(words, preexec_fn=lambda: os.close(1))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_terminal_of_no_width_loses_nothing():
+    done = _asked("augmentations", env={"COLUMNS": "0"})
+    assert done.returncode == 0
+    assert "horizontal_flip" in done.stdout
+
+
+def test_an_output_without_some_signs_keeps_the_minus():
+    done = _asked("rank digits --effort 0 --epochs 1 -a flips", env={"PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0
+    (line,) = re.findall(r"estimate: (.*) points \(95 % interval (.*) to .*\)", done.stdout)
+    assert all(re.fullmatch(r"[+-]\d+\.\d+", number) for number in line)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import errno
 import io
+import os
 import signal
 import sys
 from collections.abc import Callable
 from types import FrameType
 from typing import NoReturn
+
+_PLAIN = {"−": "-", "–": "-", "×": "x", "·": "*", "“": '"', "”": '"', "’": "'", "\xa0": " "}
+"""What stands for a sign in an output that lacks it."""
 
 
 def main() -> None:
@@ -43,10 +48,7 @@ def _run(pressed: Callable[[], bool]) -> None:
     from augury.cli.interrupted import Interrupted
     from augury.cli.output import abandon_output
 
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # not where it is closed, or a test's own
-            with contextlib.suppress(OSError):  # of what was to be flushed before
-                stream.reconfigure(errors="replace")  # a terminal may lack a name's characters
+    _prepare_output()
     try:
         from augury.cli.app import app
 
@@ -72,6 +74,29 @@ def _run(pressed: Callable[[], bool]) -> None:
         if usage is None:
             raise
         _stop(f"error: {usage()}", 2)
+
+
+def _prepare_output() -> None:
+    """Let nothing be lost in a closed output, one without some signs, or one of no width."""
+    if os.environ.get("COLUMNS", "").strip("0") == "":
+        os.environ.pop("COLUMNS", None)
+    codecs.register_error("plainly", _plainly)
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by the shell
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            setattr(sys, name, os.fdopen(nowhere, "w", encoding="utf-8"))
+        elif isinstance(stream, io.TextIOWrapper):  # not a test's own
+            with contextlib.suppress(OSError):  # of what was to be flushed before
+                stream.reconfigure(errors="plainly")
+
+
+def _plainly(error: UnicodeError) -> tuple[str, int]:
+    """Return what to print for characters that the output lacks, and where they end."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(sign, "?") for sign in lacking), error.end
 
 
 def _stop(message: str, code: int) -> NoReturn:

@@ -119,6 +119,7 @@ def test_a_score_may_hold_verdicts_back(made, monkeypatch, name, said):
     found = augury.rank(images(), augmentations=["rotation(10)"], score="made")
     assert found.rows[0].verdict == said
     assert (found.rows[0].probability is None) == (name == "decides")
+    assert ("have no verdict although" in found.trust) == (name == "heard")
 
 
 def test_what_is_given_twice_is_ranked_once_and_nothing_is_refused(made):

@@ -53,3 +53,5 @@ def test_the_rule_is_said_where_an_interval_beside_a_verdict_includes_zero():
     for one in (row(-0.1, 2.0, "helps"), row(-2.0, 0.1, "hurts"), *ends):
         assert "a probability of 90 % or more" in explain([*sure, one])
         assert "some of these candidates include zero" in explain([*sure, one])
+    assert explain(sure, withheld=True).startswith("Some candidates have no verdict although")
+    assert explain([*sure, ends[0]], True) == f"{explain([ends[0]])} {explain(sure, True)}"

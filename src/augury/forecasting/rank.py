@@ -259,7 +259,7 @@ def rank(
         n_views=n_views,
         seconds=round(time.perf_counter() - started, 3),
         command=command,
-        trust=" ".join(filter(None, (scorer.trust(), explain(rows)))),
+        trust=" ".join(filter(None, (scorer.trust(), explain(rows, _withheld(judged))))),
         plan=scorer.plan(planned.describe(given, data.total, data.shape, stated)),
         effort=scorer.effort(),
         warnings=judged.warnings,
@@ -404,6 +404,12 @@ def _fit(features: str | FeatureMap, data: Dataset, device: torch.device, seed: 
     x = data.batch(sample, device, torch.float32)
     with torch.no_grad():
         return features.to(device).fit(x, data.targets()[sample].to(x))
+
+
+def _withheld(judged: Judged) -> bool:
+    """Return whether a verdict is withheld only because the effect is too faint."""
+    said = (verdict(j.gain, j.probability, judged.matters) for j in judged.candidates if j.faint)
+    return judged.decides and any(word != UNDECIDED for word in said)
 
 
 def _row(candidate: Augmentation, found: Judgement, judged: Judged, data: Dataset) -> Row:

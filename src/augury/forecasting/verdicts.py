@@ -53,12 +53,22 @@ def verdict(gain: float, probability: float, matters: float) -> str:
     )  # fmt: skip
 
 
-def explain(rows: Iterable[Row]) -> str:
-    """Return the rule behind *helps* and *hurts* if the interval of such a row includes zero."""
-    past = [row for row in rows if row.verdict in ("helps", "hurts") and row.low <= 0 <= row.high]
-    if not past:
-        return ""
-    return (
-        f"The verdicts “helps” and “hurts” require a probability of {100 * SURE:.0f} % or more. A "
-        "95 % interval is stricter, so the intervals of some of these candidates include zero."
-    )
+def explain(rows: Iterable[Row], withheld: bool = False) -> str:
+    """Return the rules behind verdicts that a reader would not expect.
+
+    These are *helps* and *hurts* with an interval that includes zero, and those `withheld`, in
+    spite of their probability, since the runs of the trial differ as much.
+    """
+    said = []
+    if any(row.verdict in ("helps", "hurts") and row.low <= 0 <= row.high for row in rows):
+        said.append(
+            f"The verdicts “helps” and “hurts” require a probability of {100 * SURE:.0f} % or "
+            "more. A 95 % interval is stricter, so the intervals of some of these candidates "
+            "include zero."
+        )
+    if withheld:
+        said.append(
+            f"Some candidates have no verdict although the probability of an effect is "
+            f"{100 * PROBABLE:.0f} % or more: repeated runs of this trial differ by about as much."
+        )
+    return " ".join(said)

@@ -153,20 +153,28 @@ def needed(one, other=0.02, epochs=1):
 
 
 def test_a_budget_halves_the_examples(pace, monkeypatch):
-    plan, data = augury.TrainingPlan(epochs=1), images(3000)
+    plan, data = augury.TrainingPlan(epochs=20), images(3000)
     monkeypatch.setitem(effort.EFFORTS, "cpu", FULL)
     assert choose_effort(data, plan, CPU, None, 0.0) == FULL
     assert not pace
     for factor, left in ((1.001, (200, 160, 240, 400)), (0.999, (100, 80, 240, 250))):
-        budget = (3.0 + factor * needed(FULL)) / 0.85
+        budget = (3.0 + factor * needed(FULL, epochs=20)) / 0.85
         assert sizes(choose_effort(data, plan, CPU, budget, 97.0)) == left
     assert pace[0] == (6, "small")
-    budget = 0.999 * needed(Effort(100, 80, 240, 250)) / 0.85
+    budget = 0.999 * needed(Effort(100, 80, 240, 250), epochs=20) / 0.85
     assert sizes(choose_effort(data, plan, CPU, budget, 100.0)) == (64, 64, 240, 250)
-    least = (2.0 + needed(Effort(64, 64, 240, 250))) / 0.85
+    least = (2.0 + needed(Effort(64, 64, 240, 250), epochs=20)) / 0.85
     with pytest.raises(AuguryError, match=f"give at least {least:.0f} s"):
         choose_effort(data, plan, CPU, least - 0.1, 98.0)
     assert choose_effort(data, plan, CPU, least + 0.1, 98.0).last == 250
+
+
+@pytest.mark.parametrize(("epochs", "last"), [(1, 400), (9, 400), (10, 384), (15, 256), (20, 250)])
+def test_few_epochs_leave_enough_examples_for_sixty_steps(pace, monkeypatch, epochs, last):
+    plan, data = augury.TrainingPlan(epochs=epochs), images(3000)
+    monkeypatch.setitem(effort.EFFORTS, "cpu", FULL)
+    budget = 0.999 * needed(FULL, epochs=epochs) / 0.85
+    assert sizes(choose_effort(data, plan, CPU, budget, 100.0)) == (100, 80, 240, last)
 
 
 def test_what_a_budget_cuts_says_so(pace, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, replace
 
@@ -12,6 +13,7 @@ from augury.augmentations import identity, parse
 from augury.data import Dataset
 from augury.forecasting.effort import measure_own_pace, measure_pace
 from augury.forecasting.plan import EPOCHS, TrainingPlan
+from augury.forecasting.training.members import Schedule
 from augury.forecasting.training.own import OwnNetwork
 
 MOST_FOLDS = 4
@@ -22,6 +24,7 @@ _SAFETY = 0.85  # of the budget: steps vary in time
 _SMALL = 40  # pixels: images up to this side are tried as small ones
 _FEWEST = {"singles": 64, "built": 64, "final": 250, "last": 250}
 """Examples of a fold to which a budget reduces rounds at most; the last ones decide."""
+_STEPS = 60  # of a training in the last rounds: after fewer, runs differ more than policies do
 
 
 @dataclass(frozen=True)
@@ -159,9 +162,11 @@ def choose_effort(
         return (first * small * stand_in_epochs(plan) + later * other * plan.epochs) / cores
 
     spent = time.perf_counter() - started
+    few = Schedule.batch * math.ceil(_STEPS / stand_in_epochs(plan))
+    least = _FEWEST | {name: max(few, _FEWEST[name]) for name in ("final", "last")}
     while seconds(effort) > _SAFETY * budget - spent:
         sizes = {name: getattr(effort, name) for name in _FEWEST}
-        fewer = {name: max(min(size, _FEWEST[name]), size // 2) for name, size in sizes.items()}
+        fewer = {name: max(min(size, least[name]), size // 2) for name, size in sizes.items()}
         if fewer == sizes:
             raise AuguryError(
                 f"a budget of {budget:g} s is too short for one search; give at least "

@@ -63,6 +63,16 @@ def test_a_constant_column_becomes_zero_and_new_values_stay_finite() -> None:
     refused("column 2|2e+307", as_dataset, x * [1, 2e307 / np.abs(x[:, 1]).max()], Y6)
 
 
+@pytest.mark.parametrize("largest", [1e39, -1e39, 1e308])
+def test_pixels_beyond_single_precision_are_refused(largest: float) -> None:
+    x = CASES["unit"].copy()
+    x[2, 3, 3] = largest  # one wild pixel is enough
+    refused(f"pixels hold numbers up to {abs(largest):.0e}|rescale", as_dataset, x, Y6)
+    refused("too large to compute with", as_dataset, (CASES["unit"] - 0.5) * 6e38, Y6)
+    top = as_dataset(CASES["unit"] * 3e38, Y6).x
+    assert 0.9 < float(top.max()) <= 1
+
+
 def test_other_layouts_are_refused() -> None:
     _, preparation = fitted("vector")
     refused("expects 4 columns|has 3", preparation.transform, np.zeros((2, 3)))

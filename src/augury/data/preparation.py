@@ -14,7 +14,7 @@ from augury._base.text import flat
 from augury.data.gaps import fill_gaps
 from augury.data.labels import Labels
 from augury.data.layout import KINDS, arrange, to_array
-from augury.data.scaling import moments, scale_pixels, span, standardise
+from augury.data.scaling import check_span, moments, scale_pixels, span, standardise
 
 PIXELS = ("bytes", "binary", "unit", "span")
 """Pixels as bytes; 0 and 1 as black and white; values in [0, 1]; others, scaled by their span."""
@@ -103,6 +103,7 @@ class Preparation:
             return replace(found, pixels="binary" if high == 1 else "bytes")
         if low >= 0 and high <= 1:
             return replace(found, pixels="unit")
+        check_span(low, high)
         base = min(low, 0.0)
         return replace(found, pixels="span", span=(base, high if high > base else base + 1))
 

@@ -44,6 +44,15 @@ def span(x: np.ndarray, index: np.ndarray | None = None) -> tuple[float, float]:
     )
 
 
+def check_span(low: float, high: float) -> None:
+    """Raise if pixels between these are too far apart for float32, in which they are scaled."""
+    if high - min(low, 0.0) > float(np.finfo(np.float32).max):
+        raise AuguryError(
+            f"the pixels hold numbers up to {max(-low, high):.0e}, which are too large to compute "
+            "with; rescale them to values near 1"
+        )
+
+
 def scale_pixels(x: np.ndarray, how: str, ends: tuple[float, float] | None) -> np.ndarray:
     """Return images as bytes, or as float32 in [0, 1].
 

@@ -166,3 +166,24 @@ def test_journals(bad):
         "expected the path of a file or directory, got",
         lambda: augury.search_policy(x, [0, 1] * 40, journal=BAD[bad]),
     )
+
+
+@pytest.mark.parametrize("seed", [-5, 2**63, 2**64, 2**70])
+def test_seeds(seed):
+    x, y, batch = np.random.default_rng(0).random((80, 8, 8)), [0, 1] * 40, torch.rand(4, 1, 8, 8)
+    said = "seed must be a whole number from 0 to 9,223,372,036,854,775,807, got"
+    refused(said, augury.rank, x, y, ["flips"], effort=0, seed=seed)
+    refused(said, augury.rank, x, y, ["flips"], score="ridge", seed=seed)
+    refused(said, augury.search_policy, x, y, seed=seed)
+    refused(said, augury.plan_averaging, network(), batch, "flips", seed=seed)
+    refused(said, augury.measure_invariance, network().eval(), batch, "flips", seed=seed)
+    for features in ("FourierFeatures", "GradientFeatures", "PatchFeatures"):
+        refused(said, getattr(augury.features, features), seed=seed)
+
+
+def test_the_largest_seed_is_taken():
+    x, y = np.random.default_rng(0).random((80, 8, 8)), [0, 1] * 40
+    for given in ({"effort": 0}, {"score": "ridge"}):
+        assert augury.rank(x, y, ["flips"], seed=2**63 - 1, **given).seed == 2**63 - 1
+    table = np.random.default_rng(0).random((80, 4))
+    assert augury.rank(table, y, ["jitter(0.1)"], seed=2**63 - 1, effort=0).rows

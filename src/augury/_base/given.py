@@ -95,6 +95,11 @@ def as_whole(name: str, value: Any, least: int | None = None, most: int | None =
     return number
 
 
+def as_seed(value: Any) -> int:
+    """Return a random seed as an int; raise unless NumPy, PyTorch and the command line take it."""
+    return as_whole("seed", value, 0, 2**63 - 1)
+
+
 def as_number(
     name: str,
     value: Any,

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from augury._base.errors import AuguryError
-from augury._base.given import as_number, as_whole, check_kind
+from augury._base.given import as_number, as_seed, as_whole, check_kind
 from augury._base.rng import Rng
 from augury.augmentations.base import Augmentation, Nodes, Params, matrices, to_device
 from augury.features.base import FeatureMap
@@ -77,7 +77,7 @@ class AugmentedFourier(FeatureMap):
         super().__init__()
         check_kind("augmentation", augmentation, Augmentation, "an augmentation; use augury.parse")
         check_kind("phi", phi, FourierFeatures, "FourierFeatures")
-        n_views, seed = as_whole("n_views", n_views, 1), as_whole("seed", seed)
+        n_views, seed = as_whole("n_views", n_views, 1), as_seed(seed)
         memory = as_number("memory", memory, 0)
         self.augmentation, self.phi = augmentation, phi
         self.n_views, self.memory, self.seed = n_views, memory, seed

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from augury._base.errors import AuguryError
-from augury._base.given import as_whole, is_one_of
+from augury._base.given import as_seed, as_whole, is_one_of
 from augury._base.text import shown
 from augury.features.bandwidth import RULES, choose_gamma
 from augury.features.base import FeatureMap, check_sample
@@ -65,7 +65,7 @@ class FourierFeatures(FeatureMap):
         super().__init__()
         if as_whole("d", d) < 2 or d % 2:
             raise AuguryError(f"the number of Fourier features must be even and positive, not {d}")
-        seed = as_whole("seed", seed, 0)
+        seed = as_seed(seed)
         number: Any = gamma if isinstance(gamma, Real) else 0
         if not (0 < number < math.inf or is_one_of(gamma, RULES)):
             raise AuguryError(

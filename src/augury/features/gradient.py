@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
 from augury._base.errors import AuguryError
-from augury._base.given import as_whole, check_kind
+from augury._base.given import as_seed, as_whole, check_kind
 from augury._base.text import kind_of
 from augury.features.base import FeatureMap, check_sample
 from augury.features.exact import exact_convolutions
@@ -49,7 +49,7 @@ class GradientFeatures(FeatureMap):
 
     def __init__(self, model: nn.Module | None = None, d: int = 4096, *, seed: int = 0) -> None:
         super().__init__()
-        seed = as_whole("seed", seed)
+        seed = as_seed(seed)
         if model is not None:
             check_kind("model", model, nn.Module, "a torch.nn.Module")
         if as_whole("d", d) < 1:

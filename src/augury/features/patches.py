@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from augury._base.errors import AuguryError
-from augury._base.given import as_number, as_whole, is_one_of
+from augury._base.given import as_number, as_seed, as_whole, is_one_of
 from augury._base.text import shown
 from augury.features.base import FeatureMap, check_sample
 from augury.features.exact import exact_convolutions
@@ -65,7 +65,7 @@ class PatchFeatures(FeatureMap):
         seed: int = 0,
     ) -> None:
         super().__init__()
-        for name, value in (("filters", filters), ("pool", pool), ("size", size), ("seed", seed)):
+        for name, value in (("filters", filters), ("pool", pool), ("size", size)):
             if value is not None or name != "size":
                 as_whole(name, value)
         threshold = as_number("threshold", threshold)
@@ -75,7 +75,7 @@ class PatchFeatures(FeatureMap):
             )
         if not is_one_of(layers, (1, 2)):
             raise AuguryError(f"patch features have 1 or 2 layers, not {shown(layers)}")
-        self.filters, self.size, self.pool, self.seed = filters, size, pool, seed
+        self.filters, self.size, self.pool, self.seed = filters, size, pool, as_seed(seed)
         self.threshold = threshold
         self.first = _PatchLayer(threshold)
         self.second = _PatchLayer(threshold) if layers == 2 else None

@@ -18,7 +18,7 @@ from torch import nn
 from augury import __version__
 from augury._base.devices import resolve_device
 from augury._base.errors import AuguryError
-from augury._base.given import as_whole
+from augury._base.given import as_seed, as_whole
 from augury._base.limits import MOST_VIEWS
 from augury._base.progress import Tick, ticking, with_progress
 from augury._base.rng import Rng
@@ -187,7 +187,7 @@ def rank(
     """
     started = time.perf_counter() if started is None else started
     budget = as_budget(budget)
-    seed, n_views = as_whole("seed", seed), as_whole("n_views", n_views, 1, MOST_VIEWS)
+    seed, n_views = as_seed(seed), as_whole("n_views", n_views, 1, MOST_VIEWS)
     batch_size = batch_size if batch_size is None else as_whole("batch_size", batch_size, 1)
     effort = effort if effort is None else as_whole("effort", effort, 0)
     if budget is not None and effort is not None:

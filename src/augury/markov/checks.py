@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from augury._base.errors import AuguryError
-from augury._base.given import as_numbers, as_whole
+from augury._base.given import as_numbers, as_seed
 from augury._base.text import kind_of
 
 Csr = Any
@@ -117,7 +117,7 @@ def as_generator(seed: Any) -> np.random.Generator:
     """Return NumPy's generator for a seed, or the generator itself."""
     if isinstance(seed, np.random.Generator):
         return seed
-    return np.random.default_rng(as_whole("seed", seed, 0))
+    return np.random.default_rng(as_seed(seed))
 
 
 def restart_law(weights: Any, states: int) -> np.ndarray:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from augury._base.errors import AuguryError
-from augury._base.given import as_whole
+from augury._base.given import as_seed, as_whole
 from augury._base.limits import MOST_VIEWS
 from augury._base.rng import Rng
 from augury.augmentations import Chain
@@ -50,7 +50,7 @@ def nearest_chain(
     """
     chain = as_chain(chain)
     examples = as_tensor(x)
-    n_views, seed = as_whole("n_views", n_views, 1, MOST_VIEWS), as_whole("seed", seed)
+    n_views, seed = as_whole("n_views", n_views, 1, MOST_VIEWS), as_seed(seed)
     if len(examples) < 2:
         raise AuguryError(f"nearest_chain needs at least 2 examples, but got {len(examples)}")
     if not examples.is_floating_point():

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from augury._base.given import as_whole
+from augury._base.given import as_seed, as_whole
 from augury._base.rng import Rng
 from augury.augmentations import Chain
 from augury.markov.chain import FiniteChain, check_chain
@@ -51,7 +51,7 @@ def stream(x: Any, chain: Chain, *, restart: Any = None, seed: int = 0) -> Itera
     >>> steps[0].part, tuple(steps[0].example.shape)
     (None, (1, 8, 8))
     """
-    x, chain, seed = as_tensor(x), as_chain(chain), as_whole("seed", seed)
+    x, chain, seed = as_tensor(x), as_chain(chain), as_seed(seed)
     chain.check(tuple(x.shape[1:]))
     rho = restart_law(np.ones(len(x)) if restart is None else restart, len(x)).cumsum()
     shares = np.cumsum(chain.rates) / (1 + chain.beta)

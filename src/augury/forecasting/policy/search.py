@@ -15,7 +15,7 @@ from torch import nn
 from augury import __version__
 from augury._base.devices import resolve_device
 from augury._base.errors import AuguryError
-from augury._base.given import as_whole
+from augury._base.given import as_seed, as_whole
 from augury._base.progress import Tick, ticking, with_progress
 from augury.augmentations import Augmentation, Then, identity, parse
 from augury.cluster import Cluster, open_workers
@@ -133,7 +133,7 @@ def search_policy(
             f"{given.network!r}; pass your own with network="
         )
     budget = as_budget(budget)
-    seed = as_whole("seed", seed)
+    seed = as_seed(seed)
     max_examples = max_examples if max_examples is None else as_whole("max_examples", max_examples)
     space = Space.of(_listed(always), [never] if isinstance(never, str) else never)
     own_rivals = [parse(rival) for rival in _listed(rivals)]

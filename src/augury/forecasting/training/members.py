@@ -56,7 +56,7 @@ class Fold:
     @property
     def start(self) -> int:
         """The seed of the weights it starts from, and of the order of its examples."""
-        return self.seed * 1000 + self.number
+        return (self.seed * 1000 + self.number) & 0x7FFF_FFFF_FFFF_FFFF  # as large as seeds may be
 
 
 def train_members(

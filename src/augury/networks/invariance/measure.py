@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from augury import __version__
 from augury._base.devices import HALF_FLOATS
 from augury._base.errors import AuguryError
-from augury._base.given import as_batch, as_whole
+from augury._base.given import as_batch, as_seed, as_whole
 from augury._base.limits import MOST_VIEWS
 from augury._base.progress import Tick, ticking, with_progress
 from augury._base.rng import Rng
@@ -102,7 +102,7 @@ def measure_invariance(
     chosen = list(dict.fromkeys(parse(a) for a in given))
     data = _Inputs(x, network)
     name = name or type(network).__name__
-    n_views, seed = as_whole("n_views", n_views, 1, MOST_VIEWS), as_whole("seed", seed)
+    n_views, seed = as_whole("n_views", n_views, 1, MOST_VIEWS), as_seed(seed)
     batch_size = batch_size if batch_size is None else as_whole("batch_size", batch_size, 1)
     _check(network, data, chosen)
     pair = data.some.batch(torch.arange(2), data.device, data.dtype)

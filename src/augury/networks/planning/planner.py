@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from augury._base.errors import AuguryError
-from augury._base.given import as_names, as_whole, check_tensors
+from augury._base.given import as_names, as_seed, as_whole, check_tensors
 from augury._base.limits import MOST_VIEWS
 from augury._base.rng import Rng
 from augury._base.text import kind_of
@@ -103,7 +103,7 @@ def plan_averaging(
         raise AuguryError(f"saving must be a fraction between 0 and 1, got {saving!r}")
     n_views = as_whole("n_views", n_views, 2, MOST_VIEWS)
     max_layers = as_whole("max_layers", max_layers, 1)
-    repeats, seed = as_whole("repeats", repeats, 1, _MOST_REPEATS), as_whole("seed", seed)
+    repeats, seed = as_whole("repeats", repeats, 1, _MOST_REPEATS), as_seed(seed)
     if not isinstance(groups, Iterable) or isinstance(groups, str | bytes):
         raise AuguryError(f"groups must be a sequence of integers, got {groups!r}")
     groups = [as_whole("groups", number, 1) for number in groups]

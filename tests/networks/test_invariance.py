@@ -22,7 +22,7 @@ from report_rankings import EVIL
 from torch import nn
 
 from augury.augmentations import parse
-from augury.data import as_dataset
+from augury.data import Dataset, as_dataset
 from augury.features.orbit import Orbit
 from augury.networks.invariance import Invariance, measure_invariance
 from augury.networks.load import load_network
@@ -224,6 +224,7 @@ def test_the_ratio_is_that_of_two_networks():
     assert InvarianceProfile.from_json(ratio.to_json()) == ratio
     other = measure_invariance(ResNet().double().eval(), x, T, n_views=2)
     refused("at layer 'act1'|same architecture", a.compare, other)
+    refused("other must be an InvarianceProfile, got a number", a.compare, 3)
 
 
 def test_a_network_of_smaller_features_is_not_more_invariant():
@@ -376,6 +377,17 @@ class Second(nn.Module):
         return self.end(self.pair(x)[1])
 
 
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), 1e39])
+def test_examples_that_are_not_finite_for_the_network_are_refused(bad):
+    model, x = small().float(), images(300)
+    x[258, 0, 3, 3] = bad
+    for data in (x, Dataset(x, torch.zeros(300), None)):
+        refused(
+            "example 258 of x holds values that are NaN or infinite|torch.float32",
+            measure_invariance, model, data, ["flips"], n_views=2, layers=["conv1"],
+        )  # fmt: skip
+
+
 def test_bad_input_is_refused():
     model, x = small(), images()
     refused("training mode|network.eval()", measure_invariance, copy.deepcopy(model).train(), x, T)
@@ -383,6 +395,7 @@ def test_bad_input_is_refused():
         "no layer 'pool3'|similar names: pool", measure_invariance, model, x, T, layers=["pool3"]
     )
     refused("at least one augmentation", measure_invariance, model, x, [])
+    refused("the network must be a torch.nn.Module, not None", measure_invariance, None, x, T)
     refused(
         "n_views must be a whole number from 1 to 4,096", measure_invariance, model, x, T, n_views=0
     )

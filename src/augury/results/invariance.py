@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from augury._base.errors import AuguryError
+from augury._base.given import check_kind
 from augury._base.text import count
 from augury.results.base import Result
 from augury.results.facts import DataFacts, bad_interval, bad_time, below_zero
@@ -120,6 +121,7 @@ class InvarianceProfile(Result):
         Δ_{l,T,T} / Δ_{l,T,∅} of the paper's last figure. Which network is more invariant is
         judged by the ratio of Δ / D, which does not change with the scale of the features.
         """
+        check_kind("other", other, InvarianceProfile, "an InvarianceProfile")
         known = {(c.layer, c.augmentation): c for c in other.rows}
         missing = [c for c in self.rows if (c.layer, c.augmentation) not in known]
         if missing:

@@ -28,7 +28,7 @@ from augury.cluster import Cluster, Journal, Tensors, Workers, open_workers
 from augury.data import Dataset, InMemory, Shards, Stream
 from augury.features.orbit import Orbit
 from augury.networks.invariance.statistic import Invariance
-from augury.networks.layers.find import check_runs, match_layers
+from augury.networks.layers.find import check_network, check_runs, match_layers
 from augury.networks.layers.read import default_layers, read_layers
 from augury.results.invariance import InvarianceProfile, LayerInvariance
 from augury.statistics import jackknife
@@ -100,6 +100,7 @@ def measure_invariance(
     started = time.perf_counter()
     given = [augmentations] if isinstance(augmentations, str | Augmentation) else augmentations
     chosen = list(dict.fromkeys(parse(a) for a in given))
+    check_network(network)
     data = _Inputs(x, network)
     name = name or type(network).__name__
     n_views, seed = as_whole("n_views", n_views, 1, MOST_VIEWS), as_seed(seed)
@@ -208,8 +209,19 @@ def sum_shard(task: Task, job: tuple[Augmentation, int]) -> Tensors:
     for index, block in task.stream.blocks(shard, device):
         for rows in torch.arange(len(index)).split(task.batch):
             x = block.batch(rows, device, task.dtype)
+            _check_finite(x, index[rows])
             _add(network, x, index[rows], augmentation, task.n_views, task.seed, found)
     return tuple(part for layer in task.layers for part in found[layer].sums or ())
+
+
+def _check_finite(x: Tensor, index: Tensor) -> None:
+    """Raise if a batch is not finite, perhaps only in the network's type."""
+    finite = x.isfinite().flatten(1).all(1).cpu()
+    if not finite.all():
+        raise AuguryError(
+            f"example {int(index[~finite][0])} of x holds values that are NaN or infinite in the "
+            f"network's type, {x.dtype}; drop, repair or rescale such examples"
+        )
 
 
 def _add(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from refusal import refused
 from torch.utils.data import DataLoader, Dataset
 from torchvision import tv_tensors
 from torchvision.datasets import ImageFolder
@@ -268,3 +269,18 @@ def test_a_wrong_index_is_refused_in_one_line():
         noise(0.1).transform(seed=0)(RGB, index=1.5)
     with pytest.raises(AuguryError, match="index must be a whole number"):
         TransformedDataset([RGB] * 4, "flips")[2:4]
+    for bad in ("a", 2**70, float("nan"), True, 1j, [1, "a"], [[1], [2, 3]], object()):
+        refused("index must be ", noise(0.1).transform(seed=0), RGB, index=bad)
+        refused("index must be ", noise(0.1).transform(seed=0), [RGB], index=[bad])
+    one = noise(0.1).transform(seed=0)
+    for index in (7, np.uint8(7), [7], np.array([7]), torch.tensor([7])):
+        assert np.array_equal(one(RGB, index), one(RGB, 7))
+
+
+@pytest.mark.parametrize("bad", ["a", None, float("nan"), 2**70, 1.5, -1])
+def test_a_wrong_epoch_is_refused_in_one_line(bad):
+    transform = noise(0.1).transform(seed=0)
+    refused("epoch must be a whole number from 0 to", transform.set_epoch, bad)
+    assert transform.epoch == 0
+    transform.set_epoch(2**63 - 1)
+    assert transform(RGB).shape == RGB.shape

@@ -37,7 +37,7 @@ def check_tensors(**given: Any) -> None:
 
 def check_index(index: Any) -> None:
     """Raise unless these are the examples' indices: whole numbers, one for each."""
-    if not isinstance(index, Tensor) or index.dim() != 1 or index.is_floating_point():
+    if not isinstance(index, Tensor) or index.dim() != 1 or not _are_whole(index):
         got = kind_of(index)
         if isinstance(index, Tensor):
             got = f"shape {tuple(index.shape)} of {index.dtype}"
@@ -45,6 +45,23 @@ def check_index(index: Any) -> None:
             f"index must be a tensor of whole numbers, one for each example, got {got}; such as "
             "torch.arange(8)"
         )
+
+
+def _are_whole(x: Tensor) -> bool:
+    return not (x.is_floating_point() or x.is_complex() or x.dtype == torch.bool)
+
+
+def as_index(index: Any) -> Tensor:
+    """Return one index or those in a list, an array or a tensor as a tensor of one dimension."""
+    try:
+        found = torch.as_tensor(index).reshape(-1)
+    except (TypeError, ValueError, RuntimeError, OverflowError):  # of text, ragged lists, 2**64
+        raise AuguryError(
+            "index must be whole numbers below 2**63, one for each example, got "
+            f"{shown(index)}; such as torch.arange(8)"
+        ) from None
+    check_index(found)
+    return found
 
 
 def check_kind(name: str, value: Any, kind: type, words: str) -> None:

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils.data import Dataset, get_worker_info
 
 from augury._base.errors import AuguryError
-from augury._base.given import as_whole, is_one_of
+from augury._base.given import as_index, as_whole, is_one_of
 from augury._base.pixels import to_bytes
 from augury._base.rng import Rng
 from augury._base.text import kind_of, shown
@@ -61,7 +61,7 @@ class Transform:
 
     def set_epoch(self, epoch: int) -> None:
         """Set the epoch, for new draws in all workers."""
-        self._epoch.fill_(epoch)
+        self._epoch.fill_(as_whole("epoch", epoch, 0, 2**63 - 1))
         self._count = 0
 
     def __call__(self, image: Any, index: int | Sequence[int] | Tensor | None = None) -> Any:
@@ -83,14 +83,14 @@ class Transform:
                 at = torch.arange(self._count, self._count + size, device=device)
                 self._count += size
             else:
-                at = torch.as_tensor(index, device=device).reshape(-1)
+                at = as_index(index).to(device)
                 if len(at) != size:
                     raise AuguryError(f"expected {size} indices for {size} images, got {len(at)}")
             drawn = Rng(self.seed, at).child(self.epoch)
             return drawn if worker is None else drawn.child(worker.seed & 0x7FFF_FFFF)
 
         if isinstance(image, list | tuple):
-            at = [None] * len(image) if index is None else torch.as_tensor(index).reshape(-1)
+            at = [None] * len(image) if index is None else as_index(index)
             if len(at) != len(image):
                 raise AuguryError(f"expected {len(image)} indices, got {len(at)}")
             return [self(one, i) for one, i in zip(image, at, strict=True)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from reference_networks import ResNet, batch, make
@@ -157,6 +158,20 @@ def test_bad_settings_are_refused_in_one_line():
         "horizontal_flip has no tangent", TangentPropagation("horizontal_flip").loss, model, x, y
     )
     refused("must be a torch.nn.Module", Averaging(T, "pool1", 2).loss, lambda x: x, x, y)
+
+
+def test_indices_may_be_a_list_and_must_be_one_for_each_example():
+    model, (x, y) = make("lenet")[0].eval(), batch()
+    how = Averaging(T, "input", n_views=4, groups=4, rule=False)
+    with torch.no_grad():
+        expected = how.loss(model, x, y, seed=1, index=torch.arange(len(x)) + 3)
+        for kind in (list, np.array):
+            index = kind(range(3, len(x) + 3))
+            assert torch.equal(how.loss(model, x, y, seed=1, index=index), expected)
+        for bad in (["a"] * len(x), 2**70, [0.5] * len(x)):
+            refused("index must be", how.loss, model, x, y, seed=1, index=bad)
+        said = f"one number for each of the {len(x)} examples, got 2"
+        refused(said, how.loss, model, x, y, seed=1, index=[0, 1])
 
 
 def test_a_batch_of_bytes_is_refused():

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from augury._base.devices import HALF_FLOATS
 from augury._base.errors import AuguryError
-from augury._base.given import as_whole
+from augury._base.given import as_index, as_whole
 from augury._base.rng import Rng
 from augury._base.text import shown
 from augury.augmentations import Augmentation, parse
@@ -199,7 +199,12 @@ def _rng(seed: int | None, index: Tensor | None, x: Tensor) -> Rng | None:
         return None
     if index is None:
         index = torch.arange(len(x), device=x.device)
-    return Rng(seed, index.to(x.device))
+    numbers = as_index(index)
+    if len(numbers) != len(x):
+        raise AuguryError(
+            f"index must have one number for each of the {len(x)} examples, got {len(numbers)}"
+        )
+    return Rng(seed, numbers.to(x.device))
 
 
 def _like(views: Tensor, x: Tensor) -> Tensor:

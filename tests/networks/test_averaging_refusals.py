@@ -174,6 +174,15 @@ def test_indices_may_be_a_list_and_must_be_one_for_each_example():
         refused(said, how.loss, model, x, y, seed=1, index=[0, 1])
 
 
+@pytest.mark.parametrize("groups", [1, 4])
+def test_targets_are_counted_as_the_user_does(groups):
+    model, (x, _) = make("lenet")[0], batch()
+    how = Averaging(T, "pool1", n_views=4, groups=groups)
+    said = f"one target for each of the {len(x)} examples, got shape (3,)"
+    refused(said, how.loss, model, x, torch.arange(3))
+    refused("y must be a tensor, got a list", how.loss, model, x, [0] * len(x))
+
+
 def test_a_batch_of_bytes_is_refused():
     model, (x, y) = make("lenet")[0], batch()
     pixels = (x * 255).to(torch.uint8)

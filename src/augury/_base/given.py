@@ -64,6 +64,16 @@ def as_index(index: Any) -> Tensor:
     return found
 
 
+def check_targets(y: Any, examples: int) -> None:
+    """Raise unless this is a tensor of one target for each example."""
+    check_tensors(y=y)
+    if y.shape[:1] != (examples,):
+        raise AuguryError(
+            f"y must have one target for each of the {examples} examples, got shape "
+            f"{tuple(y.shape)}"
+        )
+
+
 def check_kind(name: str, value: Any, kind: type, words: str) -> None:
     """Raise unless a value is of a class of augury's, in words such as ``"an Orbit"``."""
     if not isinstance(value, kind):

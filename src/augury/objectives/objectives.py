@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from augury._base.errors import AuguryError
-from augury._base.given import check_kind, check_tensors, is_one_of
+from augury._base.given import check_kind, check_targets, is_one_of
 from augury._base.text import kind_of, shown
 from augury.features.orbit import Orbit
 from augury.objectives.derivatives import jvp, second_derivative
@@ -114,10 +114,4 @@ def _check(head: Head, orbit: Orbit, y: Tensor, loss: Loss) -> None:
         raise AuguryError(f"head must be a module or a function of features, got {kind_of(head)}")
     check_kind("orbit", orbit, Orbit, "an Orbit")
     check_kind("loss", loss, Loss, "a Loss, such as multinomial")
-    check_tensors(y=y)
-    examples = orbit.features.shape[1]
-    if y.shape[:1] != (examples,):
-        raise AuguryError(
-            f"y must have one target for each of the {examples} examples, got shape "
-            f"{tuple(y.shape)}"
-        )
+    check_targets(y, orbit.features.shape[1])

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from augury._base.devices import HALF_FLOATS
 from augury._base.errors import AuguryError
-from augury._base.given import as_index, as_whole
+from augury._base.given import as_index, as_whole, check_targets
 from augury._base.rng import Rng
 from augury._base.text import shown
 from augury.augmentations import Augmentation, parse
@@ -167,6 +167,7 @@ class Averaging(TrainingLoss):
         loss: LossLike,
         rng: Rng | None,
     ) -> Tensor:
+        check_targets(y, len(x))
         cut = cut_at(network, self.layer, x)
         output = cut.lower(_like(views.flatten(0, 1), x))
         features = to_features(output)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from augury._base.errors import AuguryError
-from augury._base.given import as_names, as_seed, as_whole, check_tensors
+from augury._base.given import as_names, as_seed, as_whole, check_targets
 from augury._base.limits import MOST_VIEWS
 from augury._base.rng import Rng
 from augury._base.text import kind_of
@@ -202,12 +202,7 @@ class _Sample:
 
     def _check_targets(self, network: nn.Module) -> None:
         """Raise unless there is a target for each example, and for cross-entropy a class of it."""
-        check_tensors(y=self.y)
-        shape = tuple(self.y.shape) if self.y is not None else ()
-        if shape[:1] != (len(self.x),):
-            raise AuguryError(
-                f"y must have one target for each of the {len(self.x)} examples, got shape {shape}"
-            )
+        check_targets(self.y, len(self.x))
         if self.loss is not multinomial or self.y is None or self.y.is_floating_point():
             return
         classes = _outputs(network, self.x).shape[-1]

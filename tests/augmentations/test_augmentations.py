@@ -335,8 +335,8 @@ def test_a_part_works_on_the_rows_that_drew_it_alone(spec):
     ("spec", "says"),
     [
         ("rotaton(3)", r"did you mean rotation\(degrees=15.0\)\? The families: .*scaling"),
-        ("rotation ** 65", "nested powers may multiply to at most 64"),
-        ("(rotation ** 9 >> flips) ** 8", "nested powers may multiply to at most 64"),
+        ("rotation ** 65", "a power, times those inside it, may be at most 64"),
+        ("(rotation ** 9 >> flips) ** 8", "a power, times those inside it, may be at most 64"),
         ("rotation ** 1e999", "the power must be 1, 2, 3"),
         ("(" * 65 + "flips" + ")" * 65, "nested more than 64 deep"),
         ("flips >> " * 1000 + "flips", "it has 9,005 characters; at most 4,096 are allowed"),

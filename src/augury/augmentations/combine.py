@@ -107,7 +107,9 @@ class Power(_Composite):
         if not (math.isfinite(times) and times == int(times) and times >= 1):
             raise AuguryError(f"{self}: the power must be 1, 2, 3, …")
         if self.times * _repeats(self.base) > MOST_REPEATS:
-            raise AuguryError(f"{self}: nested powers may multiply to at most {MOST_REPEATS}")
+            raise AuguryError(
+                f"{self}: a power, times those inside it, may be at most {MOST_REPEATS}"
+            )
         object.__setattr__(self, "times", int(self.times))
         object.__setattr__(self, "parts", (self.base,) * int(self.times))
         self._combine(math.prod)

@@ -143,7 +143,7 @@ def test_bad_input_is_one_line(run, tmp_path):
     small = "networks_here:small"
     refused(run("networks_here:nothing", *base), "cannot load networks_here:nothing")
     refused(run("nowhere.pt2", *base), "there is no file nowhere.pt2")
-    refused(run(small, *base, "--layer", "conv9"), "no layer 'conv9'", "similar names")
+    refused(run(small, *base, "--layer", "conv9"), "no layer 'conv9'", "its layers: input, 0")
     refused(run("networks_here:pair", *base, "--layer", "1"), "returns a tuple, not a tensor")
     refused(
         run(small, *base, "--report", "out.txt"), "the name of a report must end in .html or .md"

@@ -6,6 +6,7 @@ from torch import nn
 
 from augury import Layer
 from augury._base.errors import AuguryError
+from augury.networks.layers.find import find_layer
 
 
 class Twice(nn.Module):
@@ -33,6 +34,13 @@ def test_layer_gives_what_the_layer_gives():
 def test_bad_layers_are_said():
     with pytest.raises(AuguryError, match=r"no layer '0\.7'; similar names: 0\.\d"):
         Layer(network(), "0.7")
+    with pytest.raises(AuguryError, match=r"no layer 'foo'; its layers: input, 0, 0\.0, .* and 3$"):
+        Layer(network(), "foo")
+    with pytest.raises(AuguryError, match=r"no layer 'input'; its layers: 0, 0\.0"):
+        find_layer(network(), "input")
+    many = nn.Sequential(*(nn.ReLU() for _ in range(20)))
+    with pytest.raises(AuguryError, match=r"its layers: input, 0, .*, 6 and 13 more$"):
+        Layer(many, "foo")
     with pytest.raises(AuguryError, match="returns a tuple, not a tensor"):
         Layer(nn.Sequential(Twice()), "0")(torch.zeros(1, 2))
     model = network()

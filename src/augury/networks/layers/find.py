@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from augury._base.errors import AuguryError
 from augury._base.given import as_names
-from augury._base.text import cause, kind_of, nearest
+from augury._base.text import cause, kind_of, listed, nearest
 
 INPUT = "input"
 """The name of the place before the first layer."""
@@ -27,9 +27,10 @@ def find_layer(network: nn.Module, name: str) -> nn.Module:
     modules = dict(network.named_modules(remove_duplicate=False))
     if name and name in modules:
         return modules[name]
-    known = [m for m in modules if m]
-    near = nearest(name, known, 3, 0.3) or [INPUT, *known[:8]]
-    raise AuguryError(f"the network has no layer {name!r}; similar names: {', '.join(near)}")
+    known = [m for m in (INPUT, *modules) if m and m != name]
+    near = nearest(name, known, 3, 0.3)
+    others = f"similar names: {', '.join(near)}" if near else f"its layers: {listed(known)}"
+    raise AuguryError(f"the network has no layer {name!r}; {others}")
 
 
 def match_layers(network: nn.Module, patterns: Sequence[str] | str) -> list[str]:

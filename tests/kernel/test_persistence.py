@@ -58,7 +58,16 @@ def test_regressors_and_words_survive_a_file(digits, tmp_path):
     words = fitted((X, np.array(["even", "odd"])[y % 2]), n_components=64)
     words.save(tmp_path / "words")
     assert list(load_model(tmp_path / "words").classes_) == ["even", "odd"]
-    refused("AugmentedKernelClassifier", AugmentedKernelRegressor.load, tmp_path / "words")
+    said = "words holds an AugmentedKernelClassifier; read it with AugmentedKernelClassifier.load"
+    refused(said, AugmentedKernelRegressor.load, tmp_path / "words")
+
+
+def test_what_is_no_path_of_a_file_is_refused_in_one_line(digits, tmp_path):
+    refused("is a directory; give the path of the model file in it", load_model, tmp_path)
+    refused("is a directory", AugmentedKernelClassifier.load, str(tmp_path))
+    model = fitted(digits, n_components=64)
+    for bad in (None, 3, ""):
+        refused("expected the path of a file or directory, got", model.save, bad)
 
 
 def test_damaged_or_changed_files_are_refused_in_one_line(digits, tmp_path):

@@ -9,6 +9,7 @@ import torch
 
 from augury._base.errors import AuguryError
 from augury._base.memory import GIB, available_bytes
+from augury._base.text import kind_of
 from augury.augmentations import Augmentation
 from augury.features import AugmentedFourier, FourierFeatures
 from augury.kernel.inputs import on_cpu
@@ -82,7 +83,8 @@ class FourierEstimator(FourierParameters):
 
         model = load_model(path, device=device)
         if not isinstance(model, cls):
-            raise AuguryError(f"{path} holds a {type(model).__name__}, not a {cls.__name__}")
+            kind = type(model).__name__
+            raise AuguryError(f"{path} holds {kind_of(model)}; read it with {kind}.load")
         return model
 
     def __getstate__(self) -> dict[str, Any]:

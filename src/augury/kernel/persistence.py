@@ -44,6 +44,7 @@ def save_model(model: Any, path: str | Path, *, about: Mapping[str, Any] | None 
     about
         Plain values to keep beside it.
     """
+    path = as_path(path)
     if not hasattr(model, "_weights" if isinstance(model, KernelModel) else "gamma_"):
         raise AuguryError(f"this {type(model).__name__} is not fitted yet; call fit before save")
     spec = repr(model.augmentation_)
@@ -123,6 +124,8 @@ def about_model(path: str | Path) -> dict[str, Any]:
 
 def _open(path: Path) -> tuple[ModelSettings, dict[str, Tensor]]:
     """Read the settings and the tensors of a model file, whole, unchanged and checked."""
+    if path.is_dir():
+        raise AuguryError(f"{path} is a directory; give the path of the model file in it")
     try:
         with safe_open(str(path), framework="pt") as file:
             metadata = file.metadata() or {}

@@ -222,6 +222,8 @@ def test_series_and_vectors():
     [
         ("cat.png", "expected a PIL image, a NumPy array of numbers or a tensor, got a string"),
         (Image.fromarray(RGB).convert("RGBA"), "mode L or RGB, got mode RGBA; convert it first"),
+        (Image.new("I;16", (9, 9)), "got mode I;16; scale it to 8 bits, or pass an array"),
+        (Image.new("F", (9, 9)), "got mode F; scale it to 8 bits"),
         (np.zeros((4, 4), dtype=np.int32), "expected 8-bit integers or floats, got int32"),
         (np.zeros((4, 4), dtype=bool), "expected 8-bit integers or floats, got bool"),
         (torch.randn(3, 8, 8) * 9, "augment before normalising"),

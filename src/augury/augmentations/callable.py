@@ -186,9 +186,14 @@ def _view(
 ) -> Any:
     if isinstance(image, Image.Image):
         if image.mode not in ("L", "RGB"):
+            deep = image.mode.startswith(("I", "F"))  # which convert would cut at 255
+            advice = (
+                "scale it to 8 bits, or pass an array of floats in [0, 1]"
+                if deep
+                else "convert it first: image.convert('RGB')"
+            )
             raise AuguryError(
-                f"expected a PIL image of mode L or RGB, got mode {image.mode}; "
-                "convert it first: image.convert('RGB')"
+                f"expected a PIL image of mode L or RGB, got mode {image.mode}; {advice}"
             )
         view = _view(augmentation, np.asarray(image), "image", rng)
         return Image.fromarray(view)

@@ -143,6 +143,7 @@ def test_warnings_have_a_code_and_a_sentence() -> None:
     assert warned([800, 30, 6, 2]) == ["unequal-classes", "few-in-class"]
     assert warned([20] * 200, seen=128) == ["many-classes"]
     assert warned([20] * 200) == []
+    refused("data must be a Dataset, such as augury.load returns, got a number", describe, 3)
     about = describe(as_dataset(RNG.normal(size=(30, 2)), RNG.normal(size=30)))
     assert (about["task"], about["counts"]) == ("regression", None)
     assert about["warnings"] == [["few-examples", "there are only 30 examples"]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from augury._base.given import check_kind
 from augury._base.text import listed
 from augury.data.dataset import Dataset
 
@@ -31,6 +32,7 @@ def describe(data: Dataset, *, seen: int | None = None) -> dict[str, Any]:
         ``few-examples``, ``few-groups``, ``unequal-classes``, ``few-in-class`` and
         ``many-classes``.
     """
+    check_kind("data", data, Dataset, "a Dataset, such as augury.load returns")
     return {
         "name": data.name,
         "kind": data.kind,

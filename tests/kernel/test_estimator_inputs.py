@@ -13,6 +13,7 @@ from refusal import refused
 from sklearn.datasets import load_digits
 from sklearn.model_selection import GridSearchCV
 
+from augury.data import load
 from augury.kernel import (
     AugmentedFourierFeatures,
     AugmentedKernelClassifier,
@@ -261,6 +262,19 @@ def test_examples_that_are_no_plain_numbers_are_refused_in_one_line(digits, chan
         refused(words, call, change(X))
     step = AugmentedFourierFeatures(n_components=16)
     refused(words, step.fit, change(X))
+
+
+def test_a_dataset_is_refused_in_one_line_that_works(digits):
+    data = load("digits", max_examples=200)
+    for call in (
+        classifier().fit,
+        classifier().fit(*digits).predict,
+        AugmentedKernelRegressor(**IMAGE).fit,
+        AugmentedFourierFeatures(n_components=16).fit,
+    ):
+        refused("X is a Dataset; pass what it holds: data.x as X, and data.labels() as", call, data)
+    model = AugmentedKernelClassifier(n_components=64, device="cpu")
+    assert model.fit(data.x, data.labels()).score(data.x, data.labels()) > 0.9
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

@@ -20,6 +20,7 @@ from augury._base.errors import AuguryError, one_line
 from augury._base.rng import Rng
 from augury._base.text import count
 from augury.augmentations import Augmentation, parse
+from augury.data.dataset import Dataset
 
 _LOOKED_AT = 64  # examples
 _TYPES = (
@@ -45,6 +46,8 @@ def read_inputs(
     reset
         Whether this is the data to fit.
     """
+    if isinstance(X, Dataset):
+        raise AuguryError("X is a Dataset; pass what it holds: data.x as X, and data.labels() as y")
     if issparse(X):
         raise AuguryError(
             "X is a sparse matrix, but dense examples are needed; convert it with .toarray()"

@@ -115,12 +115,16 @@ def test_searches_of_other_images_labels_or_weights_share_no_journal(images):
     assert all(a != b for k, a in enumerate(keys) for b in keys[:k])
 
 
-def test_jobs_of_a_round_are_removed_with_it_by_a_search_without_workers_too(tmp_path):
+def test_jobs_are_removed_by_a_search_that_is_finished_without_workers_too(tmp_path):
     path = tmp_path / "rounds.npz"
     RoundJournal.open(path, {"seed": 3}).jobs().write("a job", (torch.zeros(1),))
-    assert (tmp_path / "rounds.npz.jobs").is_dir()
-    RoundJournal.open(path, {"seed": 3}).write("first", [], [])
+    again = RoundJournal.open(path, {"seed": 3})
+    again.write("first", [], [])
+    assert (tmp_path / "rounds.npz.jobs").is_dir()  # the next round may need the same job
+    assert again.jobs().read("a job") is not None
+    again.finish()
     assert list(tmp_path.iterdir()) == [path]
+    RoundJournal().finish()
 
 
 class Evil:

@@ -24,8 +24,8 @@ class RoundJournal:
     """Rounds by title, in memory and, where a path is given, in one ``.npz`` file.
 
     The file is written whole after each round. It holds numbers and text alone, so that nothing
-    is executed when it is read. Finished jobs of the round under way are kept beside it, in the
-    directory ``FILE.jobs``, until the round is written.
+    is executed when it is read. Finished jobs are kept beside it, in the directory ``FILE.jobs``,
+    until the search is finished: of few examples, two rounds may make the same folds.
     """
 
     def __init__(self, path: Path | None = None, key: dict[str, Any] | None = None) -> None:
@@ -73,7 +73,7 @@ class RoundJournal:
         ]
 
     def jobs(self) -> Journal:
-        """Return the journal of the current round; raise if it belongs to another search."""
+        """Return the journal of jobs; raise if it belongs to another search."""
         return Journal.open(self._beside, self.key)
 
     @property
@@ -91,4 +91,7 @@ class RoundJournal:
             about = json.dumps({"key": self.key, "rounds": self.rounds, "effort": self.effort})
             np.savez_compressed(buffer, about=np.array(about), **self.arrays)  # type: ignore[arg-type]  # names of arrays
             write(self.path, buffer.getvalue())
-            Journal(self._beside).remove()
+
+    def finish(self) -> None:
+        """Remove the jobs: all rounds are in the file."""
+        Journal(self._beside).remove()

@@ -222,6 +222,7 @@ class _Search:
             rows[place] = replace(rows[place], role="chosen")
         gain = 0.0 if place is None else judged[place].gain
         rows += [] if not self.learnt else self._variations(chosen, gain)
+        self.rounds.journal.finish()
         rows.sort(key=lambda row: -row.gain)
         per_class = () if place is None else judged[place].per_class
         own, small = self.rounds.own is not None, self.rounds.device.type != "cuda"

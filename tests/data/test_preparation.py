@@ -69,6 +69,7 @@ def test_pixels_beyond_single_precision_are_refused(largest: float) -> None:
     x[2, 3, 3] = largest  # one wild pixel is enough
     refused(f"pixels hold numbers up to {abs(largest):.0e}|rescale", as_dataset, x, Y6)
     refused("too large to compute with", as_dataset, (CASES["unit"] - 0.5) * 6e38, Y6)
+    refused("too little to compute with", as_dataset, (CASES["unit"] - 0.5) * 1e-50, Y6)
     top = as_dataset(CASES["unit"] * 3e38, Y6).x
     assert 0.9 < float(top.max()) <= 1
 

@@ -45,8 +45,14 @@ def span(x: np.ndarray, index: np.ndarray | None = None) -> tuple[float, float]:
 
 
 def check_span(low: float, high: float) -> None:
-    """Raise if pixels between these are too far apart for float32, in which they are scaled."""
-    if high - min(low, 0.0) > float(np.finfo(np.float32).max):
+    """Raise if float32, in which pixels are scaled, cannot hold how far apart these are."""
+    apart = high - min(low, 0.0)
+    if 0 < apart < float(np.finfo(np.float32).tiny):
+        raise AuguryError(
+            f"the pixels differ by {apart:.0e} at most, which is too little to compute with; "
+            "rescale them to values near 1"
+        )
+    if apart > float(np.finfo(np.float32).max):
         raise AuguryError(
             f"the pixels hold numbers up to {max(-low, high):.0e}, which are too large to compute "
             "with; rescale them to values near 1"

@@ -374,3 +374,8 @@ def test_a_budget_counts_from_the_start_of_the_command(run, monkeypatch, command
 def test_the_help_says_that_a_given_amount_of_work_has_no_trends(run):
     out = re.sub(r"[^\w-]+", " ", run("rank", "--help")[1])
     assert "if a report is written without --budget and --effort" in out
+
+
+def test_what_combines_families_has_no_strength(run):
+    said = "rotation(10) >> flips has no strength to sweep; families for image data"
+    refused(run("rank", "digits", "--sweep", "-a", "rotation(10) >> flips"), said)

@@ -80,3 +80,13 @@ def test_shards_are_not_recordings(run, tmp_path):
         np.savez(tmp_path / f"part-{k}.npz", x=x, y=np.arange(20) % 2)
     fit = ("fit", tmp_path, "--n-components", 8, "--out", tmp_path.parent / "m")
     said_in_one_line(run(*fit, "--rate", 2000), "--rate and --seconds are for recordings")
+
+
+def test_recordings_are_sound_whatever_is_asked(run, recordings):
+    said_in_one_line(
+        run("rank", "recordings", "--kind", "image", "-a", "flips"),
+        "these are recordings, which are sound and not image data; remove kind",
+    )
+    said_in_one_line(
+        run("rank", "recordings", "-a", "rotation(10)"), "this is series or sound data"
+    )

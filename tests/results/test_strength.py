@@ -60,7 +60,7 @@ def test_ladders_suit_the_kind_and_unknown_ones_are_said():
         "rotation(5)",
         "rotation(15)",
     ]
-    with pytest.raises(AuguryError, match="flips has no strength to sweep"):
+    with pytest.raises(AuguryError, match="flips has no strength to sweep; families for image"):
         strength_ladder("image", ["flips"])
 
 

@@ -153,7 +153,7 @@ class Augmentation(ABC):
         """Raise if inputs of this shape cannot be transformed."""
         if len(shape) not in {DIMENSIONS[kind] for kind in self.kinds}:
             known = (kind for kind, size in DIMENSIONS.items() if size == len(shape))
-            kind = next(known, f"{len(shape)}-dimensional")
+            kind = " or ".join(known) or f"{len(shape)}-dimensional"
             raise AuguryError(
                 f"{self} works on {' or '.join(sorted(self.kinds))} data, but this is {kind} data "
                 f"(each example has shape {shape}); choose an augmentation for {kind} data"

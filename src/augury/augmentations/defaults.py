@@ -70,8 +70,9 @@ def strength_ladder(
     swept = {name: family for name, family in FAMILIES.items() if getattr(family, "ladder", ())}
     for name in families or ():
         if name not in swept:
+            known = ", ".join(known for known, family in swept.items() if kind in family.kinds)
             raise AuguryError(
-                f"{name} has no strength to sweep; families with a strength: {', '.join(swept)}"
+                f"{name} has no strength to sweep; families for {kind} data with one: {known}"
             )
     grey = shape is not None and kind == "image" and shape[0] != 3
     usual = [n for n in swept if kind in swept[n].kinds and not (grey and n in _COLOURS)]

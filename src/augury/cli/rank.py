@@ -150,6 +150,7 @@ def rank(
     from augury._base.progress import bar
     from augury.adapters import take_apart
     from augury.augmentations import default_augmentations, parse, strength_ladder
+    from augury.augmentations.base import Family
     from augury.augmentations.sampled import load_object
     from augury.forecasting.rank import rank as rank_data
 
@@ -176,7 +177,9 @@ def rank(
     if sweep:
         if parts:
             raise AuguryError("--sweep cannot be combined with --pipeline; use one of them")
-        families = None if candidates is None else [type(c).__name__ for c in candidates]
+        families = None
+        if candidates is not None:  # what combines families is named as it was given
+            families = [type(c).__name__ if isinstance(c, Family) else repr(c) for c in candidates]
         candidates = strength_ladder(found.kind, families, shape=found.shape)
     planned = load_planned(network, found, weights, pretrained)
     with resumable(journal), connected(cluster, device) as workers, bar("ranking") as tick:

@@ -256,6 +256,8 @@ def _kind(source: Source, request: Request, kind: str | None) -> tuple[str | Non
         kind = "sound"
     if kind == "sound" and rate is None:
         raise AuguryError("sound needs its sample rate: give --rate (rate= in Python)")
+    if kind != "sound" and source.rate is not None:
+        raise AuguryError(f"these are recordings, which are sound and not {kind} data; remove kind")
     if kind != "sound" and rate is not None:
         raise AuguryError(f"a sample rate is only for sound, but this is {kind} data; remove it")
     return kind, rate

@@ -50,8 +50,8 @@ _BRIEF = (
 )
 _CUT = (
     "Trials with fewer epochs than planned (--effort 0 to 2) were compared with real training on "
-    "three sources of images: the rank correlation with the real order was 0.16 to 0.83 (mean "
-    "0.44). With the default work (--effort 7), the mean correlation was 0.79, and 0.90 on a GPU."
+    "three sources of images: the rank correlation with the real order was 0.03 to 0.83 (mean "
+    "0.41). With the default work (--effort 7), the mean correlation was 0.79, and 0.90 on a GPU."
 )
 _OWN = (
     "Forecasts for fine-tuning were compared with real training on only two sources of images: the "

@@ -245,13 +245,13 @@ def test_a_pace_on_a_gpu(clock):
 
 
 def test_views_that_are_seen_again_cost_less(clock, monkeypatch):
-    kind = SimpleNamespace(shape=(1, 8, 8), views=2)
-    monkeypatch.setattr(effort, "front_end", lambda data: kind)
-    for epochs, share in ((8, 0.25), (2, 1.0), (1, 1.0)):
-        pace = measure_pace(images(600), [clock], CPU, epochs=epochs)
-        assert pace == pytest.approx(7 / 3 / 64 + 3 * share / 64)
-    kind.views = None
-    assert measure_pace(images(600), [clock], CPU, epochs=8) == pytest.approx((7 / 3 + 3) / 64)
+    for made in (2, 10):
+        monkeypatch.setattr(effort, "count_views", lambda data, device, made=made: made)
+        for epochs, share in ((4 * made, 0.25), (made, 1.0), (1, 1.0)):
+            pace = measure_pace(images(600), [clock], CPU, epochs=epochs)
+            assert pace == pytest.approx(7 / 3 / 64 + 3 * share / 64)
+    monkeypatch.setattr(effort, "count_views", lambda data, device: None)
+    assert measure_pace(images(600), [clock], CPU, epochs=80) == pytest.approx((7 / 3 + 3) / 64)
     assert measure_pace(images(600), [], CPU) == pytest.approx(7 / 3 / 64)
 
 

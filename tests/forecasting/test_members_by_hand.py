@@ -173,13 +173,14 @@ def views_made(monkeypatch):
 
 
 def test_so_many_views_are_made_at_a_time(monkeypatch):
-    """8,000 of a candidate: 62 epochs of 127 examples, since 63 would be one too many."""
+    """16,000 of a candidate: 62 epochs of 255 examples, since 63 would be one too many."""
     made = views_made(monkeypatch)
-    data = table(130)
-    fold = Fold(torch.arange(127), torch.arange(127, 130), 0)
-    schedule = Schedule(70, batch=127)
+    data = table(260)
+    fold = Fold(torch.arange(255), torch.arange(255, 260), 0)
+    schedule = Schedule(70, batch=255)
     assert len(list(make_batches(data, schedule, [identity()], [fold], [], CPU))) == 70
     assert made == [(0, 62), (62, 62)]
+    assert members._VIEWS_GPU == 8000  # there, the views of all candidates are made at once
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,13 @@ from augury.augmentations import gain, identity, parse
 from augury.data import as_dataset
 from augury.forecasting.rank import rank
 from augury.forecasting.training import train_together
-from augury.forecasting.training.spectrogram import AsItIs, LogMel, front_end, mel_bands
+from augury.forecasting.training.spectrogram import (
+    AsItIs,
+    LogMel,
+    count_views,
+    front_end,
+    mel_bands,
+)
 
 
 @pytest.mark.parametrize(("rate", "bins"), [(8000, 129), (16000, 257), (44100, 1025)])
@@ -146,6 +152,15 @@ def test_other_data_is_seen_as_it_is():
     x = torch.rand(2, 3)
     assert front(x) is x
     assert parse("jitter(0.1)").kinds >= {"vector"}
+
+
+def test_images_are_seen_in_a_few_views_where_views_are_dear():
+    pixels = np.random.default_rng(0).integers(0, 256, (8, 6, 6), dtype=np.uint8)
+    pictures = as_dataset(pixels, [0, 1] * 4)
+    rows = as_dataset(np.random.default_rng(0).normal(size=(6, 3)), [0, 1] * 3)
+    cpu, gpu = torch.device("cpu"), torch.device("cuda")
+    for data, expected in ((pictures, [10, None]), (tones(0), [8, 8]), (rows, [None, None])):
+        assert [count_views(data, device) for device in (cpu, gpu)] == expected
 
 
 def test_a_network_of_ones_own_hears_the_waveform():

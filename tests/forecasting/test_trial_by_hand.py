@@ -297,6 +297,7 @@ def test_who_trains(monkeypatch, device, own, kind):
 
     def runner(name):
         def begin(network, data, schedule, device, tick, workers, journal):
+            assert schedule.views is None  # rows of a table are cheap to make views of
             raise Stopped(name, network, schedule.rate, workers, journal)
 
         return begin
@@ -313,6 +314,23 @@ def test_who_trains(monkeypatch, device, own, kind):
     with pytest.raises(Stopped) as found:
         run_folds(table(40), [], Trial(1, examples=10), [0], **given, workers="w", journal="j")
     assert found.value.args[3:] == ("w", "j")
+
+
+def test_images_are_tried_in_a_few_views_on_a_cpu(monkeypatch):
+    seen = []
+
+    def begin(network, data, schedule, *rest):
+        seen.append(schedule.views)
+        raise InterruptedError
+
+    for name in ("OneByOne", "Together", "OwnRunner"):
+        monkeypatch.setattr(module, name, begin)
+    pixels = torch.randint(0, 256, (40, 6, 6), dtype=torch.uint8).numpy()
+    data = as_dataset(pixels, torch.arange(40).numpy() % 2)
+    for device, own in ((CPU, None), (GPU, None), (CPU, SimpleNamespace(rate=0.5))):
+        with pytest.raises(InterruptedError):
+            run_folds(data, [], Trial(1, examples=10), [0], seed=0, device=device, own=own)
+    assert seen == [10, None, None]
 
 
 def test_some_columns_are_chosen():

@@ -20,7 +20,7 @@ from augury.forecasting.sound import sound_trial
 from augury.forecasting.training.grouped import ARCHITECTURES, RATES, Grouped
 from augury.forecasting.training.members import Fold, Schedule, train_members
 from augury.forecasting.training.own import OwnNetwork, OwnTrainer
-from augury.forecasting.training.spectrogram import front_end
+from augury.forecasting.training.spectrogram import count_views, front_end
 from augury.forecasting.trial import Trial, make_fold, shrink
 
 
@@ -231,7 +231,7 @@ def measure_pace(
         for candidate in candidates:
             candidate.views(x, 1, rng)
         views = (time.perf_counter() - begun) / max(1, len(candidates)) / len(x)
-        made = front_end(data).views or epochs
+        made = count_views(data, device) or epochs
         return step / min(batch, size) + views * min(1.0, made / epochs)
     finally:
         torch.set_num_threads(threads)

@@ -26,7 +26,7 @@ from augury.forecasting.training.grouped import RATES
 from augury.forecasting.training.members import Fold, Schedule, member_loss
 from augury.forecasting.training.own import OwnNetwork
 from augury.forecasting.training.runners import OneByOne, OwnRunner, Runner, Together
-from augury.forecasting.training.spectrogram import front_end
+from augury.forecasting.training.spectrogram import count_views
 from augury.statistics.precision import average_precision
 from augury.statistics.temperature import calibrated_log_loss
 
@@ -176,7 +176,7 @@ def run_folds(
     """
     folds = [make_fold(data, trial, seed, number) for number in numbers]
     rate = own.rate if own else RATES[trial.network]
-    views = None if own else front_end(data).views
+    views = None if own else count_views(data, device)
     schedule = Schedule(trial.epochs, trial.batch, rate, views=views)
     clean = [
         replace(fold, number=fold.number + _REPLICA * (r + 1))

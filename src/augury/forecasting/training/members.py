@@ -19,7 +19,8 @@ from augury.forecasting.training.grouped import Grouped
 from augury.forecasting.training.recorded import Recorded
 from augury.forecasting.training.spectrogram import AsItIs, LogMel, front_end
 
-_VIEWS = 8000  # views that a candidate makes at a time: few large steps, as memory allows
+_VIEWS = 16_000  # views that a candidate makes at a time: few large steps, as memory allows
+_VIEWS_GPU = 8000  # the same where many candidates are trained at once
 _VALUES = 1 << 26  # numbers in flight while it makes them
 _LONG = 50  # steps that are worth a recording
 
@@ -71,7 +72,7 @@ def train_members(
     """Train a member for each fold and candidate, and a plain one for each of `clean`.
 
     Members come fold by fold, those of `clean` last. Members of a fold see the same examples in
-    the same order; each example is given a new view every time it is seen.
+    the same order; each example is given a new view every time it is seen, or a few in turn.
     """
     device = next(net.parameters()).device
     if len(net.shape) == 3:
@@ -165,7 +166,8 @@ def make_batches(
     batch = min(schedule.batch, size)
     used = size // batch * batch
     different = min(schedule.views or schedule.epochs, schedule.epochs)
-    at_once = max(1, min(different, _VIEWS // size))
+    most = _VIEWS if device.type == "cpu" else _VIEWS_GPU
+    at_once = max(1, min(different, most // size))
     generators = [torch.Generator().manual_seed(fold.start) for fold in everyone]
     target = torch.stack([data.y[fold.train] for fold in everyone]).to(device)
     target = target.float() if target.is_floating_point() else target

@@ -12,6 +12,9 @@ from augury.data.dataset import Dataset
 
 _MELS, _FRAMES = 32, 32
 """The sides of a spectrogram at most: near those of the images that trials are made on."""
+_ON_A_CPU = 10
+"""Views of each image in a trial on a CPU, where making new ones for each epoch takes a fifth of
+the time. They rank as well: ``docs/prediction.md`` has the comparison."""
 _WINDOW = 0.032  # seconds of a frame, as is usual for speech
 _FLOOR = 1e-5  # 50 dB below the mean power of a clip
 _SILENCE = 1e-10  # power that is not brought to the level of others
@@ -94,6 +97,13 @@ def mel_bands(rate: int, bins: int, count: int) -> Tensor:
     empty = bands.sum(1) == 0
     bands[empty, nearest[empty]] = 1.0
     return (bands / bands.sum(1, keepdim=True)).float()
+
+
+def count_views(data: Dataset, device: torch.device) -> int | None:
+    """Return how many views of an example a trial makes; None for a new one in each epoch."""
+    if data.kind == "image" and device.type == "cpu":
+        return _ON_A_CPU
+    return front_end(data).views
 
 
 def front_end(data: Dataset) -> AsItIs | LogMel:

@@ -49,6 +49,8 @@ from augury.forecasting.trial import run_folds, shrink
 from augury.forecasting.verdicts import FAINT, POINTS, PROBABLE, SURE
 
 RESULTS = Path(__file__).parent / "results" / "predict"
+Judged = tuple[Cell, dict[str, float]]
+"""A cell, and how its forecasts compare with what training showed."""
 NOTHING = 0.3
 """Real gains of fewer points than these are neither help nor harm."""
 
@@ -232,13 +234,14 @@ def read(folder: Path) -> list[Cell]:
     return sorted(cells, key=lambda c: (c["source"], c["examples"], c["epochs"], c["network"]))
 
 
-def judged(folder: Path, trial: str = "trial") -> list[tuple[Cell, dict[str, float]]]:
+def judged(folder: Path, trial: str = "trial") -> list[Judged]:
     """Judge every cell that has a trial, by constants fitted to the other sources.
 
     `trial` is ``"trial"`` for trials of the planned network, ``"small"`` for those of a small one
     in its place, ``"default"`` for those of a small one with exactly the default work on a CPU,
-    ``"quick"`` and ``"brief"`` for those with a quarter and an eighth of it. Fine-tuning is judged
-    apart.
+    ``"quick"`` and ``"brief"`` for those with a quarter and an eighth of it, ``"fresh"`` and
+    ``"turn"`` for the default work with new views in each epoch and with ten in turn. Fine-tuning
+    is judged apart.
     """
     cells = tried(folder, trial)
     fitted = {source: constants(folder, trial, source) for source in {c["source"] for c in cells}}
@@ -249,9 +252,11 @@ def constants(folder: Path, trial: str, without: str = "") -> Calibration:
     """Fit the constants of such trials to all cells but those of a source.
 
     Those of ``"quick"`` differ from ``"small"`` in the floor alone, and serve ``"brief"`` too;
-    those of ``"small"`` serve ``"default"``.
+    those of ``"small"`` serve ``"default"``, ``"fresh"`` and ``"turn"``.
     """
-    trial = {"brief": "quick", "default": "small"}.get(trial, trial)
+    trial = {"brief": "quick", **dict.fromkeys(("default", "fresh", "turn"), "small")}.get(
+        trial, trial
+    )
     cells = [cell for cell in tried(folder, trial) if cell["source"] != without]
     found = fit(cells, constants(folder, "small", without) if trial == "quick" else None)
     return found if trial == "trial" else replace(found, clear=SMALL.clear)
@@ -266,7 +271,7 @@ def tried(folder: Path, trial: str) -> list[Cell]:
     ]
 
 
-def fine_tuned(folder: Path) -> list[tuple[Cell, dict[str, float]]]:
+def fine_tuned(folder: Path) -> list[Judged]:
     """Judge fine-tuning, by the constants of training from scratch."""
     return [(cell, judge(cell, PLANNED)) for cell in read(folder) if cell.get("pretrained")]
 
@@ -274,7 +279,7 @@ def fine_tuned(folder: Path) -> list[tuple[Cell, dict[str, float]]]:
 COLUMNS = ("spearman", "signs", "regret@3", "bias", "error", "covered", "decided")
 
 
-def table(rows: list[tuple[Cell, dict[str, float]]]) -> list[str]:
+def table(rows: list[Judged]) -> list[str]:
     """Return the table in Markdown, its means last."""
     lines = [
         "| source | examples | epochs | network | " + " | ".join(COLUMNS) + " |",
@@ -288,6 +293,28 @@ def table(rows: list[tuple[Cell, dict[str, float]]]) -> list[str]:
         )
     means = " | ".join(f"{np.mean([found[c] for _, found in rows]):.2f}" for c in COLUMNS)
     lines.append(f"| **mean** | | | | {means} |")
+    return lines
+
+
+def side_by_side(first: list[Judged], second: list[Judged]) -> list[str]:
+    """Return a table in Markdown of what two kinds of trials of the same cells showed."""
+    lines = [
+        "| source | examples | epochs | network | spearman, new | ten | signs, new | ten |",
+        "| --- |" + " --- |" * 7,
+    ]
+    pairs = [
+        (found[key], other[key])
+        for key in ("spearman", "signs")
+        for (_, found), (_, other) in zip(first, second, strict=True)
+    ]
+    columns = np.array(pairs).reshape(2, -1, 2)
+    names = [
+        f"{c['source']} | {c['examples']:,} | {c['epochs']} | {c['network']}" for c, _ in first
+    ]
+    for name, (rho, signs) in zip(names, columns.swapaxes(0, 1), strict=True):
+        lines.append(f"| {name} | " + " | ".join(f"{v:.2f}" for v in (*rho, *signs)) + " |")
+    means = columns.mean(1).ravel()
+    lines.append("| **mean** | | | | " + " | ".join(f"{v:.2f}" for v in means) + " |")
     return lines
 
 
@@ -339,6 +366,7 @@ def page(folder: Path) -> str:
         table="\n".join(table(rows)),
         small="\n".join(table(small)),
         default="\n".join(table(default)) if default else "",
+        views="\n".join(side_by_side(judged(folder, "fresh"), judged(folder, "turn"))),
         again=float(np.mean(again)) if again else math.nan,
         quick="\n".join(table(quick)) if quick else "",
         quick_said=sum(found["said"] for _, found in quick),

@@ -238,10 +238,9 @@ def judged(folder: Path, trial: str = "trial") -> list[Judged]:
     """Judge every cell that has a trial, by constants fitted to the other sources.
 
     `trial` is ``"trial"`` for trials of the planned network, ``"small"`` for those of a small one
-    in its place, ``"default"`` for those of a small one with exactly the default work on a CPU,
-    ``"quick"`` and ``"brief"`` for those with a quarter and an eighth of it, ``"fresh"`` and
-    ``"turn"`` for the default work with new views in each epoch and with ten in turn. Fine-tuning
-    is judged apart.
+    in its place, ``"turn"`` for those with ten views of each image in turn, ``"quick"`` and
+    ``"brief"`` for those with a quarter and an eighth of the default work. Fine-tuning is judged
+    apart.
     """
     cells = tried(folder, trial)
     fitted = {source: constants(folder, trial, source) for source in {c["source"] for c in cells}}
@@ -252,11 +251,9 @@ def constants(folder: Path, trial: str, without: str = "") -> Calibration:
     """Fit the constants of such trials to all cells but those of a source.
 
     Those of ``"quick"`` differ from ``"small"`` in the floor alone, and serve ``"brief"`` too;
-    those of ``"small"`` serve ``"default"``, ``"fresh"`` and ``"turn"``.
+    those of ``"small"`` serve ``"turn"``.
     """
-    trial = {"brief": "quick", **dict.fromkeys(("default", "fresh", "turn"), "small")}.get(
-        trial, trial
-    )
+    trial = {"brief": "quick", "turn": "small"}.get(trial, trial)
     cells = [cell for cell in tried(folder, trial) if cell["source"] != without]
     found = fit(cells, constants(folder, "small", without) if trial == "quick" else None)
     return found if trial == "trial" else replace(found, clear=SMALL.clear)
@@ -354,9 +351,9 @@ def draw(folder: Path = RESULTS) -> Figure:
 def page(folder: Path) -> str:
     """Return the page of the docs."""
     rows, small, quick, brief = (judged(folder, k) for k in ("trial", "small", "quick", "brief"))
-    default = judged(folder, "default")
-    repeated = {cell["name"] for cell, _ in default}
-    again = [found["spearman"] for cell, found in small if cell["name"] in repeated]
+    turn = judged(folder, "turn")
+    repeated = {cell["name"] for cell, _ in turn}
+    fresh = [(cell, found) for cell, found in small if cell["name"] in repeated]
     said, wrong = (sum(found[k] for _, found in rows) for k in ("said", "wrong"))
     maybe, amiss = (sum(found[k] for _, found in rows) for k in ("probably said", "probably wrong"))
     sources = sorted({cell["source"] for cell, _ in rows})
@@ -365,9 +362,7 @@ def page(folder: Path) -> str:
     return words.format(
         table="\n".join(table(rows)),
         small="\n".join(table(small)),
-        default="\n".join(table(default)) if default else "",
-        views="\n".join(side_by_side(judged(folder, "fresh"), judged(folder, "turn"))),
-        again=float(np.mean(again)) if again else math.nan,
+        views="\n".join(side_by_side(fresh, turn)),
         quick="\n".join(table(quick)) if quick else "",
         quick_said=sum(found["said"] for _, found in quick),
         quick_wrong=sum(found["wrong"] for _, found in quick),

@@ -37,7 +37,7 @@ def test_constants():
     """Those of `PLANNED`, `SMALL` and `QUICK` are fitted to the committed trials."""
     calibrations = [(c.slope, c.floor, c.share) for c in (PLANNED, SMALL, QUICK, CUT)]
     assert calibrations == [
-        (1.08, 0.01, 0.122), (0.89, 0.028, 0.34), (0.89, 0.037, 0.34), (1.0, 0.04, 1.0),
+        (1.08, 0.01, 0.122), (0.91, 0.024, 0.4), (0.91, 0.0354, 0.4), (1.0, 0.04, 1.0),
     ]  # fmt: skip
     assert (module._SUREST, module._FEW) == (0.1, 10)
     assert pytest.approx(1.2825498) == module._UNSEEN

@@ -68,13 +68,13 @@ PLANNED = Calibration(slope=1.08, floor=0.01, share=0.122)
 
 This and the next two are what ``benchmarks/predict.py`` fits to all of its cells."""
 
-SMALL = Calibration(slope=0.89, floor=0.028, share=0.34, clear=0.975)
+SMALL = Calibration(slope=0.91, floor=0.024, share=0.4, clear=0.975)
 """For trials of a small network in its place.
 
 At the stricter `clear`, they decide as often, and in trainings of few steps, whose runs differ
 most, at most one in twenty candidates without an effect gets a verdict."""
 
-QUICK = replace(SMALL, floor=0.037)
+QUICK = replace(SMALL, floor=0.0354)
 """For trials of a small network with less than the default work, whose intervals are wider."""
 
 CUT = Calibration(slope=1.0, floor=0.04, share=1.0)

@@ -31,27 +31,27 @@ _PLANNED = (
 _SMALL = (
     "Trials with a small network instead of the planned one were compared with real training on "
     "six sources of images, each with constants fitted to the other sources. The rank correlation "
-    "with the real order was 0.42 to 0.94 (mean 0.79), the best of the top three candidates fell "
-    "0.09 points short of the best candidate on average, and 98 % of 173 verdicts were right. To "
+    "with the real order was 0.53 to 0.91 (mean 0.80), the best of the top three candidates fell "
+    "0.11 points short of the best candidate on average, and 97 % of 191 verdicts were right. To "
     "try the planned network, use a GPU or --effort 8."
 )
 _QUICK_LEVEL = 5
 _QUICK = (
     f"Trials with a quarter of the default work on a CPU (--effort {_QUICK_LEVEL}) were compared "
     "with real training on six sources of images: the rank correlation with the real order was "
-    "0.10 to 0.90 (mean 0.70), and 97 % of 119 verdicts were right. With the default work "
-    "(--effort 7), the mean correlation was 0.79, and 0.90 on a GPU."
+    "0.10 to 0.90 (mean 0.70), and 97 % of 121 verdicts were right. With the default work "
+    "(--effort 7), the mean correlation was 0.80, and 0.90 on a GPU."
 )
 _BRIEF_LEVEL = 4
 _BRIEF = (
     f"Trials with an eighth of the default work on a CPU (--effort {_BRIEF_LEVEL}) were compared "
     "with real training on six sources of images: the rank correlation with the real order was "
-    "0.31 to 0.89 (mean 0.65), and 90 % of 270 verdicts, most of them with “probably”, were right."
+    "0.31 to 0.89 (mean 0.65), and 89 % of 283 verdicts, most of them with “probably”, were right."
 )
 _CUT = (
     "Trials with fewer epochs than planned (--effort 0 to 2) were compared with real training on "
     "three sources of images: the rank correlation with the real order was 0.03 to 0.83 (mean "
-    "0.41). With the default work (--effort 7), the mean correlation was 0.79, and 0.90 on a GPU."
+    "0.41). With the default work (--effort 7), the mean correlation was 0.80, and 0.90 on a GPU."
 )
 _OWN = (
     "Forecasts for fine-tuning were compared with real training on only two sources of images: the "

@@ -231,7 +231,7 @@ class TestNothingHalfWritten:
 
 
 def test_usage_errors_are_one_line(run):
-    refused(run("rank", "digits", "--score", "magic"), "'--score'", "'kernel-ridge'")
+    refused(run("rank", "digits", "--score", "magic"), "'--score': 'magic'", "'kernel-ridge'")
     refused(run("rank", "digits", "--seed", "-1"), "'--seed'")
     refused(run("rank"), "DATA")
     refused(run("rnk", "digits"), "No such command 'rnk'", "rank")

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from refusal import refused, said_in_one_line
 
+from augury._base.files import check_writable
 from augury.cli.interrupted import Interrupted, resumable
 from augury.cli.output import check_outputs
 
@@ -25,6 +26,21 @@ def test_no_output_is_an_input_or_another_output(tmp_path):
     refused("--json and --report are both", check_outputs, data, json=other, report=report)
     check_outputs(data, None, "digits", json=other, report=None)
     assert data.read_bytes() == b"data"
+
+
+def test_a_link_to_a_pipe_is_no_file(tmp_path):
+    """As ``/dev/stdout`` is in a pipeline: what it leads to has no name of its own."""
+    reader, writer = os.pipe()
+    try:
+        link = tmp_path / "out.json"
+        link.symlink_to(f"/proc/self/fd/{writer}")
+        if not link.exists():
+            link.unlink()
+            os.mkfifo(link)
+        refused(f"cannot write {link}: it is a device or a pipe", check_writable, link)
+    finally:
+        os.close(reader)
+        os.close(writer)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")

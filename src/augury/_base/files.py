@@ -64,7 +64,9 @@ def _target(path: str | Path) -> Path:
     """Follow links to the file itself; raise if it is not a regular file."""
     try:
         target = Path(os.path.realpath(path)) if os.path.islink(path) else Path(path)
-        folder, other = target.is_dir(), target.exists() and not target.is_file()
+        folder = target.is_dir()
+        there = Path(path)  # a link such as /dev/stdout may lead to what has no name
+        other = there.exists() and not there.is_file()
     except (OSError, ValueError) as error:  # a name too long, or with a null character
         raise AuguryError(f"cannot write {flat(path)}: {cause(error)}") from error
     if folder:

@@ -73,7 +73,7 @@ def _run(pressed: Callable[[], bool]) -> None:
         usage = getattr(error, "format_message", None)  # a usage error, wherever typer keeps it
         if usage is None:
             raise
-        _stop(f"error: {usage()}", 2)
+        _stop(f"error: {usage().replace('Value error, ', '')}", 2)  # pydantic's own words
 
 
 def _prepare_output() -> None:

@@ -213,7 +213,8 @@ def page(folder: Path) -> str:
     ]
     words = (Path(__file__).parent / "predict_sound_page.md").read_text()
     return words.format(
-        table="\n".join(table(rows)), cells="\n".join(lines), timed="\n".join(timed),
+        table="\n".join(table([({**cell, "source": named(cell)}, f) for cell, f in rows])),
+        cells="\n".join(lines), timed="\n".join(timed),
         compared="\n".join(compare(rows)), gains="\n\n".join(mean_gains(rows)),
         said=said, right=said - wrong, maybe=maybe, maybe_right=maybe - amiss,
     )  # fmt: skip

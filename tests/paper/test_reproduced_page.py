@@ -42,6 +42,38 @@ def test_the_page_of_policies_is_what_the_results_give(pages):
     assert said in " ".join(text.split())
 
 
+def test_the_comparison_of_methods_shows_what_the_results_give(pages):
+    import _policy_page as policies
+
+    page = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8").replace("−", "-")
+    names = {
+        "cifar10": "CIFAR-10",
+        "eurosat": "EuroSAT",
+        "fashion": "Fashion-MNIST",
+        "mnist": "MNIST",
+    }
+    rivals = ["trivial_augment(1)", "rand_augment(2,9)", "horizontal_flip >> translation(0.125)"]
+    rows = []
+    for found in policies.read():
+        if found["network"] != "cnn" or not policies.on_gpu(found):
+            continue
+        real = policies.gains(found)
+        others = [real[spec] for spec in rivals]
+        rows.append([real[found["policy"]], *others, real[found["policy"]] - max(others)])
+        name = names.get(found["source"], found["source"])
+        line = rf"\| {name}, {found['examples']:,}(?: images)? \| {_points(rows[-1])} \|"
+        assert re.search(line, page), line
+    means = [sum(column) / len(rows) for column in zip(*rows, strict=True)]
+    assert len(rows) == 7
+    assert re.search(rf"\| mean \| {_points(means)} \|", page)
+
+
+def _points(values):
+    """Return a pattern for the cells of a row: points with a sign, and 0.0 without."""
+    words = (f"{value:+.1f}" for value in values)
+    return r" \| ".join("0.0" if float(word) == 0 else re.escape(word) for word in words)
+
+
 NAMES = {
     "full": "all eight views",
     "none": "the original images",

@@ -195,7 +195,9 @@ FeatureMap = Literal["patches", "patches2", "gradient", "fourier", "flatten"]
 Tune = Literal["all", "block", "head"]
 TunedPart = Annotated[
     Tune,
-    typer.Option(help="Part of your network to train: all, the last block or the head."),
+    typer.Option(
+        help="Part of your network to train: all, the last block and the head, or the head alone."
+    ),
 ]
 Kernel = Literal["gaussian", "laplacian", "matern"]
 Sampling = Literal["iid", "orthogonal", "hadamard"]

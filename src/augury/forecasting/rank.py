@@ -145,7 +145,8 @@ def rank(
     kind
         ``"image"``, ``"sound"``, ``"series"`` or ``"vector"``, if the shape of `x` is ambiguous.
     task
-        ``"classification"`` or ``"regression"``; by default, integers and strings are classes.
+        ``"classification"``, ``"regression"`` or ``"multi-label"``; by default, integers and
+        strings are classes.
     name
         Name of the data in the result.
     groups, group

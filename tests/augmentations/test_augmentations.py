@@ -358,6 +358,7 @@ def test_a_part_works_on_the_rows_that_drew_it_alone(spec):
         ("rotation(3,4)", r"expected rotation\(degrees=15.0\)"),
         ("elastic(0.1,8)", r"; write cell=4.0 with its name"),
         ("rotation(", "it ends where more should follow"),
+        ("rotation(15", r"it ends where \) should follow"),
         ("rotation(-3)", r"rotation\(-3\): expected degrees in \(0, 180\]"),
         ("blur(2,1)", "expected 0 < low < high"),
         ("0.3*flips >> invert", r"brackets around a weighted sequence"),

@@ -127,3 +127,26 @@ def test_a_module_that_cannot_be_imported_is_one_line(user_module):
 def test_values_that_came_not_finite_may_stay_so():
     x = torch.full((1, 2), torch.nan)
     assert Sampled(lambda v: v).views(x, 1, Rng(0, torch.arange(1))).isnan().all()
+
+
+def _blank(x):
+    x[..., :2] = 0
+    return x
+
+
+@pytest.mark.parametrize("takes", ["tensor", "array"])
+def test_a_function_may_work_in_place(takes):
+    """It is given a copy: views of an example share none, and the example stays as it is."""
+    x = torch.rand(2, 1, 4, 4)
+    before = x.clone()
+    views = Sampled(_blank, takes).views(x, 3, Rng(0, torch.arange(2)))
+    assert torch.equal(x, before)
+    changed = views != before
+    assert changed.any()
+    assert torch.equal(views[changed], torch.zeros_like(views[changed]))
+
+
+def test_an_array_of_another_layout_is_explained():
+    first = Sampled(lambda x: x.permute(2, 0, 1).numpy() if x.dim() == 3 else x)
+    words = "changed an example's shape from|an array is read as height × width × channels"
+    refused(words, first.views, torch.rand(2, 3, 4, 5), 1, Rng(0, torch.arange(2)))

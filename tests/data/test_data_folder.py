@@ -340,3 +340,32 @@ def test_a_name_with_a_line_break_stays_on_one_line(tmp_path: Path) -> None:
     save_all(tmp_path)
     (tmp_path / "cat" / "a\nb\x1b[31m.png").write_bytes(b"this is no image")
     refused("cat/a\\nb\\x1b[31m.png", load, tmp_path)
+
+
+def numbered(root: Path, names: tuple[str, ...]) -> Path:
+    for k, pixels in enumerate(X[:9]):
+        path = root / names[k % len(names)] / f"{k}.png"
+        path.parent.mkdir(exist_ok=True, parents=True)
+        Image.fromarray(pixels).save(path)
+    return root
+
+
+def test_a_regression_takes_the_numbers_that_folders_are_named(tmp_path: Path) -> None:
+    """Not their places in the order of the names, in which 10 comes before 5."""
+    data = load(numbered(tmp_path / "n", ("5", "10", "200")), task="regression")
+    assert data.classes is None
+    given = (data.y + data.preparation.centre).tolist()
+    assert sorted(given) == pytest.approx([5.0] * 3 + [10.0] * 3 + [200.0] * 3)
+    words = numbered(tmp_path / "w", ("5", "ten", "200"))
+    refused(
+        "a regression needs numbers as labels, not words such as 'ten'",
+        load,
+        words,
+        task="regression",
+    )
+    labelled = load_new(tmp_path / "n", data.preparation, shape=data.shape, real=True)
+    assert sorted(labelled.y) == sorted(given)
+    refused(
+        "the model predicts numbers, but the labels are words|leave them out",
+        load_new, words, data.preparation, shape=data.shape, real=True,
+    )  # fmt: skip

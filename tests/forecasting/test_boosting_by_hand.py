@@ -200,10 +200,10 @@ class Made:
 
     balanced = True
 
-    def __init__(self, few=False, learnt=True, expected=0.8):
+    def __init__(self, few=False, learnt=True, expected=0.8, tried=0.7):
         self.few = few
         self.baseline = BaselineForecast(
-            tried=0.7, expected=expected, error=0.03, chance=0.5 if learnt else 0.7, balanced=True
+            tried=tried, expected=expected, error=0.03, chance=0.5 if learnt else 0.7, balanced=True
         )
 
     def __len__(self):
@@ -249,6 +249,20 @@ def test_what_leaves_no_verdict_depends_on_the_target(monkeypatch):
     assert said["classes"][1:] == said["numbers"]
     assert said["labels"] == ("forecasts were not checked on tables with several labels",)
     assert judged(numbers(), monkeypatch, linear=0.71)[1].decides
+
+
+@pytest.mark.parametrize(
+    ("linear", "tried", "said"),
+    [
+        (-0.02, -0.32, "neither boosting without augmentation nor a linear model predicts"),
+        (0.0, 0.0, "neither boosting without augmentation nor a linear model predicts"),
+        (0.1, -0.32, "a linear model is better than boosting here (10 against -32 %)"),
+        (-0.1, 0.1, None),
+    ],
+)
+def test_a_target_that_cannot_be_predicted_is_said(monkeypatch, linear, tried, said):
+    found = judged(numbers(), monkeypatch, linear=linear, tried=tried)[1]
+    assert [text.startswith(said) for text in found.warnings] == ([True] if said else [])
 
 
 @pytest.mark.parametrize(("more", "decides"), [(0.021, False), (0.019, True)])

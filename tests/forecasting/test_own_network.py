@@ -139,6 +139,7 @@ class Broken(nn.Module):
         (nn.Flatten(0), "returns .* the data has 2 classes"),
         (nn.Linear(3, 2), r"cannot take inputs of shape \(1, 10, 10\)"),
         (Broken(), "cannot take inputs .*no such thing"),
+        (nn.Sequential(nn.Flatten(), nn.LazyLinear(2)), "lazy layers.*run one batch through"),
     ],
 )
 def test_networks_that_do_not_fit_are_refused(data, network, words):

@@ -24,6 +24,7 @@ from augury.forecasting.forecast import Judgement
 from augury.forecasting.rank import as_budget, changes_nothing, digest_weights
 from augury.forecasting.scores import SCORES, Score
 from augury.forecasting.scores.base import Judged
+from augury.forecasting.training.spectrogram import front_end
 from augury.networks.layers import Layer
 
 module = sys.modules["augury.forecasting.rank"]  # the package has a function of this name
@@ -161,11 +162,50 @@ class Moved:
         return (x + self.by).expand(n, *x.shape)
 
 
-def test_four_views_of_sixteen_examples_show_whether_anything_changes():
-    for count, seen in ((40, 16), (16, 16), (9, 9)):
-        one = Moved(0.0)
-        assert changes_nothing(one, images(count), 0)
-        assert one.asked == [(seen, 4)]
+@pytest.mark.parametrize(
+    ("count", "asked"),
+    [
+        (9, [(9, 7), (9, 227)]),
+        (40, [(16, 4), (40, 51)]),
+        (2100, [(16, 4), *[(64, 1)] * 32]),
+    ],
+)
+def test_many_views_show_that_nothing_changes_and_few_that_something_does(count, asked):
+    one, other = Moved(0.0), Moved(1.0)
+    assert changes_nothing(one, images(count), 0)
+    assert one.asked == asked
+    assert not changes_nothing(other, images(count), 0)
+    assert other.asked == asked[:1]
+
+
+def test_a_change_of_the_last_class_alone_is_a_change():
+    """Images as a directory gives them, class by class: only the last has colours."""
+    x = np.random.default_rng(0).random((60, 3, 8, 8)).astype(np.float32)
+    x[:40] = x[:40].mean(1, keepdims=True)
+    data = as_dataset(x.transpose(0, 2, 3, 1), np.repeat([0, 1, 2], 20))
+    assert not changes_nothing(augury.parse("grayscale(1)"), data, 0)
+    assert changes_nothing(augury.parse("identity"), data, 0)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_rare_change_is_a_change(seed):
+    data = images(200)
+    assert not changes_nothing(augury.parse("0.02*invert | 0.98*identity"), data, seed)
+
+
+def test_what_is_not_heard_is_no_change():
+    """A spectrogram of one level is the same for a waveform turned over, or made louder."""
+    rng = np.random.default_rng(0)
+    data = as_dataset(rng.normal(size=(20, 1, 800)), np.arange(20) % 2, rate=2000)
+    front = front_end(data)
+    for spec, same in (("sign_flip", True), ("gain(3)", True), ("time_flip", False)):
+        one = augury.parse(spec)
+        assert changes_nothing(one, data, 0, front) is same
+        assert not changes_nothing(one, data, 0)
+    found = augury.rank(data, None, ["sign_flip", "time_flip"], epochs=2, effort=0)
+    gains = {row.augmentation: row.gain for row in found.rows}
+    assert gains["sign_flip"] == 0
+    assert gains["time_flip"] != 0
 
 
 @pytest.mark.parametrize(("by", "nothing"), [(0.001957, True), (0.00197, False), (-0.00197, False)])

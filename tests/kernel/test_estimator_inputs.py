@@ -295,3 +295,18 @@ def test_targets_on_a_curious_tensor_are_refused_in_one_line(digits):
     refused("float8", AugmentedKernelRegressor(**IMAGE).fit, X, y.to(torch.float8_e4m3fn))
     refused("float8", classifier().fit, X, y.to(torch.float8_e4m3fn))
     assert classifier().fit(X, y.bfloat16()).score(X, digits[1]) > 0.9
+
+
+def test_images_may_be_lists_and_must_keep_their_shape(digits):
+    X, y = digits
+    images = X[:60].reshape(60, 8, 8)
+    model = AugmentedKernelClassifier("rotation(5)", n_components=16, device="cpu", random_state=0)
+    expected = model.fit(images, y[:60]).predict(images)
+    for same in (images.tolist(), images[:, None], X[:60]):
+        assert np.array_equal(model.predict(same), expected)
+    again = copy.deepcopy(model).fit(images.tolist(), y[:60].tolist())
+    assert np.array_equal(again.predict(images), expected)
+    for wrong in (images.reshape(60, 4, 16), torch.rand(3, 1, 16, 4)):
+        refused(
+            "examples of X have shape|fitted on examples of shape (1, 8, 8)", model.predict, wrong
+        )

@@ -60,6 +60,15 @@ def test_verdict_of_one_candidate(gain: float, said: str) -> None:
     assert rest == "It was the only candidate."
 
 
+def test_a_sure_change_that_is_too_small_is_not_called_uncertain() -> None:
+    small = replace(make_row("invert", 0.004, 0.001), verdict="can't tell")
+    (lead, _) = verdict.sentences(replace(make_ranking(), rows=(small,)))
+    assert lead.startswith("invert changes too little to matter on mnist5k: +0.004 alignment")
+    rows = (small, make_row("flips", -0.02))
+    (lead, _) = verdict.sentences(replace(make_ranking(), rows=rows))
+    assert lead.startswith("No gain is large enough to matter on mnist5k; the highest: +0.004")
+
+
 def test_verdict_when_the_highest_is_uncertain() -> None:
     rows = (make_row("invert", 0.03, 0.05), make_row("flips", 0.02), make_row("noise(0.1)", -0.02))
     lead, uncertain, counts = verdict.sentences(replace(make_ranking(), rows=rows))

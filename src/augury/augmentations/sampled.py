@@ -97,6 +97,7 @@ class Sampled(Augmentation):
             out = self._call(given, key)
         except Exception as error:  # a user's function may raise anything
             raise AuguryError(f"{self} failed: {blame(error)}") from error
+        turned = isinstance(out, np.ndarray) and example.dim() == 3
         out = _back(out, example)
         if not isinstance(out, Tensor):
             what = f"an array of {out.dtype}" if isinstance(out, np.ndarray) else _kind(out)
@@ -105,6 +106,7 @@ class Sampled(Augmentation):
             raise AuguryError(
                 f"{self} changed an example's shape from {tuple(example.shape)} to "
                 f"{tuple(out.shape)}; return an example of the same shape"
+                + (" (an array is read as height × width × channels)" if turned else "")
             )
         return out
 
@@ -199,8 +201,8 @@ def _to_pil(x: Tensor) -> Image.Image:
 
 
 _TO: dict[str, Callable[[Tensor], Any]] = {
-    "tensor": lambda x: x,
-    "array": _to_array,
+    "tensor": torch.clone,  # a function may work in place
+    "array": lambda x: _to_array(x).copy(),
     "pil": _to_pil,
 }
 

@@ -186,7 +186,7 @@ class _Parser:
                 else:
                     values.append(self.value())
                 if self.peek() != ")":
-                    self.take(",")
+                    self.take("," if self.tokens else ")")
             self.take(")")
         try:
             return family(*values, **named)

@@ -59,6 +59,26 @@ class Labels:
         return Labels(np.searchsorted(present, y), names)
 
 
+def as_numbers(values: np.ndarray) -> np.ndarray:
+    """Return labels as real numbers; raise if they are words."""
+    try:
+        return values.astype(np.float64)
+    except ValueError:
+        word = next(value for value in values.tolist() if not _is_number(value))
+        raise AuguryError(
+            f"a regression needs numbers as labels, not words such as {flat(word)!r}; "
+            "leave the task out to classify them"
+        ) from None
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
 def encode(
     y: Any, n: int, classes: Sequence[object] | None = None, task: str | None = None
 ) -> Labels:
@@ -102,12 +122,10 @@ def encode(
     if tagged:
         return Labels(values.astype(np.float64), None, check_tags(values, classes))
     if task == "regression":
-        if values.dtype.kind == "U":
-            raise AuguryError(
-                f"a regression needs numbers as labels, not words such as {flat(values[0])!r}; "
-                "leave the task out to classify them"
-            )
-        values, classes = values.astype(np.float64), None
+        if classes is not None and values.dtype.kind in "iu":  # numbers of classes, not targets
+            names = np.array([str(name) for name in classes])
+            values = names[values] if values.min() >= 0 and values.max() < len(names) else values
+        values, classes = as_numbers(values), None
     if values.dtype.kind == "f":
         bad = np.flatnonzero(~np.isfinite(values))
         if len(bad):

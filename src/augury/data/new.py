@@ -108,7 +108,8 @@ def _labels(source: Source, count: int, real: bool, notes: list[str]) -> np.ndar
     if source.y is None:
         return None
     if source.classes is not None:
-        return np.array(source.classes)[np.asarray(source.y, dtype=int)]
+        names = np.array(source.classes)[np.asarray(source.y, dtype=int)]
+        return _as_real(names) if real else names
     several = _several(source.y) if real else None
     y = as_written(source.y if several is None else several.ravel())
     if y is None:
@@ -121,12 +122,17 @@ def _labels(source: Source, count: int, real: bool, notes: list[str]) -> np.ndar
         return several
     if not real:
         return y
+    return _as_real(np.asarray(source.y)).reshape(count)
+
+
+def _as_real(labels: np.ndarray) -> np.ndarray:
+    """Return labels to compare a model of numbers with; raise if they are words."""
     try:
-        return np.asarray(source.y, dtype=np.float64).reshape(count)
+        return labels.astype(np.float64)
     except ValueError:
         raise AuguryError(
-            f"the model predicts numbers, but the labels are words, such as {str(y[0])[:80]!r}; "
-            "leave them out"
+            "the model predicts numbers, but the labels are words, such as "
+            f"{str(labels.flat[0])[:80]!r}; leave them out"
         ) from None
 
 

@@ -52,6 +52,9 @@ def read_inputs(
         raise AuguryError(
             "X is a sparse matrix, but dense examples are needed; convert it with .toarray()"
         )
+    if _is_nested(X):
+        with one_line():
+            X = np.array(X)
     if isinstance(X, Tensor):
         check_dense("X", X)
         flat, came = _check_tensor(estimator, X, reset=reset), X.shape[1:]
@@ -74,6 +77,11 @@ def read_inputs(
         estimator.shape_ = _fitting(shape, input_shape, parse(estimator.augmentation))
         estimator.bytes_ = flat.dtype == torch.uint8
         estimator.beyond_ = not estimator.bytes_ and float(flat.max()) > 1
+    elif len(came) > 1 < len(estimator.shape_) and _sides(came) != _sides(estimator.shape_):
+        raise AuguryError(
+            f"examples of X have shape {tuple(came)}, but {type(estimator).__name__} was fitted on "
+            f"examples of shape {estimator.shape_}"
+        )
     elif estimator.beyond_ and flat.dtype == torch.uint8:
         raise AuguryError(
             "the model was fitted on floats that go beyond 1, but X holds bytes, which would stand "
@@ -85,6 +93,20 @@ def read_inputs(
             f"up to {float(flat.max()):g}; give bytes (uint8), or divide by 255"
         )
     return flat.reshape(len(flat), *estimator.shape_)
+
+
+def _is_nested(X: Any) -> bool:
+    """Return whether examples are lists of lists, as images are."""
+    for _ in range(3):
+        if not isinstance(X, list | tuple) or not len(X):
+            return False
+        X = X[0]
+    return True
+
+
+def _sides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Return a shape without the single channel that images need not have."""
+    return tuple(shape[1:] if len(shape) == 3 and shape[0] == 1 else shape)
 
 
 def read_target(y: Any) -> Any:

@@ -107,6 +107,8 @@ def _lead(ranking: Ranking, unit: Unit, name: str) -> list[str]:
     said = f"{amount(chosen, unit)}."
     if chosen.verdict == "probably helps":
         return [f"Try {chosen.augmentation} first on {name}: it probably helps, {said}"]
+    if _too_small(chosen):
+        return [f"No gain is large enough to matter on {name}; the highest: {said}"]
     if chosen.verdict == "can't tell":
         return [f"No gain is certain on {name}; try {chosen.augmentation} first: {said}"]
     if chosen is first:
@@ -124,8 +126,14 @@ def amount(row: Row, unit: Unit) -> str:
     return f"{unit.gain(row.gain)} ({INTERVAL} {unit.span(row.low, row.high)}{sure})"
 
 
+def _too_small(row: Row) -> bool:
+    """Whether a candidate surely changes something, but by less than counts."""
+    return row.verdict == "can't tell" and (row.low > 0 or row.high < 0)
+
+
 def _single(row: Row, unit: Unit, name: str) -> str:
-    return f"{row.augmentation} {_SINGULAR[row.verdict]} on {name}: {amount(row, unit)}."
+    said = "changes too little to matter" if _too_small(row) else _SINGULAR[row.verdict]
+    return f"{row.augmentation} {said} on {name}: {amount(row, unit)}."
 
 
 def _counts(ranking: Ranking) -> str:

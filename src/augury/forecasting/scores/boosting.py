@@ -86,7 +86,12 @@ class BoostingScore(Score):
             warnings.append("forecasts were not checked on tables with several labels")
         else:
             simple = linear_score(data, self.setting.seed, balanced=base.balanced)
-            if simple > base.tried + BEATEN:
+            if data.task == "regression" and max(simple, base.tried) <= 0:
+                warnings.append(
+                    "neither boosting without augmentation nor a linear model predicts better than "
+                    "the mean of the target, so the result says nothing about augmentations"
+                )
+            elif simple > base.tried + BEATEN:
                 warnings.append(
                     f"a linear model is better than boosting here ({100 * simple:.0f} against "
                     f"{100 * base.tried:.0f} %): gains of boosting say little about a good model"

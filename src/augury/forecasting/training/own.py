@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import UninitializedParameter
 
 from augury._base.errors import AuguryError
 from augury._base.text import cause, kind_of
@@ -55,6 +56,11 @@ class OwnNetwork:
 
     def check(self, data: Dataset, device: torch.device) -> None:
         """Raise one clear line where the network cannot be trained on the data."""
+        if any(isinstance(p, UninitializedParameter) for p in self.network.parameters()):
+            raise AuguryError(
+                "the network has lazy layers, whose sizes are not known yet; run one batch through "
+                "it first"
+            )
         x = data.batch(torch.arange(min(2, len(data))), device, torch.float32)
         try:
             with torch.no_grad():

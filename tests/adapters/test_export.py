@@ -142,6 +142,14 @@ def test_an_augmentation_exports_itself():
     assert rotated.to("kornia") == augury.export("rotation(15)", to="kornia")
 
 
+@pytest.mark.parametrize("to", ["torchvision", "kornia", "albumentations", "timm"])
+def test_a_setting_that_code_has_not_is_left_to_augury(to):
+    """The copied function has cells of four pixels."""
+    assert "import augury" not in augury.export("elastic(0.1)", to=to)
+    assert "elastic(0.1,cell=8" in augury.export("elastic(0.1,cell=8)", to=to).replace(" ", "")
+    assert "import augury" in augury.export("elastic(0.1,cell=8)", to=to)
+
+
 BAD = [
     ("rotation", "torchvison", "unknown format 'torchvison'; did you mean torchvision?"),
     ("shift(0.1)", "torchvision", "torchvision is for images, but shift(0.1) is for series"),

@@ -46,6 +46,23 @@ def test_fit_then_predict(run, tmp_path):
     assert all(0 <= float(row["probability"]) <= 1 for row in rows)
 
 
+def test_copies_of_held_out_images_are_not_fitted(run, tmp_path):
+    """Labels are by chance, so who knows them has seen a copy."""
+    rng = np.random.default_rng(0)
+    x, y = rng.random((60, 8, 8)), np.arange(60) % 2
+    order = rng.permutation(240)
+    np.savez(tmp_path / "copies.npz", x=np.tile(x, (4, 1, 1))[order], y=np.tile(y, 4)[order])
+    given = ("fit", "copies.npz", "--out", "m", "--n-components", 512, "--gamma", 3)
+    code, out, _ = run(*given, "--holdout", 0.5)
+    assert code == 0
+    assert "180 of 240 examples are copies and were left out" in out
+    assert "30 held-out examples" in out
+    assert float(out.split("accuracy ")[1].split("%")[0]) < 90
+    code, out, _ = run(*given)
+    assert code == 0
+    assert "240 examples" in out
+
+
 def test_examples_without_labels_are_predicted(run, tmp_path):
     np.savez(tmp_path / "train.npz", x=IMAGES, y=DIGITS.target)
     np.savez(tmp_path / "new.npz", IMAGES[:3])

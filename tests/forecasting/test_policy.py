@@ -375,6 +375,23 @@ def test_where_nothing_is_learnt_the_default_is_mild(few):
     assert found.rivals
 
 
+def test_a_required_function_is_part_of_the_policy(few, digits):
+    """No spec stands for a function of a session, so the policy itself holds it."""
+
+    def mine(image):
+        return image.flip(-1)
+
+    own = augury.Sampled(mine)
+    found = search_policy(digits, epochs=1, always=[own], device="cpu")
+    assert repr(found).startswith(repr(own))
+    x = digits.batch(torch.arange(4), torch.device("cpu"), torch.float32)
+    views = found.views(x, 2, Rng(0, torch.arange(4)))
+    assert views.shape == (2, *x.shape)
+    assert found.kinds == {"image"} or found.kinds == own.kinds
+    few_images = search_policy(digits.subsample(20, 0), epochs=1, always=[own], device="cpu")
+    assert few_images.views(x, 1, Rng(0, torch.arange(4))).shape == (1, *x.shape)
+
+
 def test_what_cannot_be_searched_is_refused(digits):
     with pytest.raises(AuguryError, match="images with one label each, but this is vector data"):
         search_policy(np.zeros((10, 3)), [0, 1] * 5)

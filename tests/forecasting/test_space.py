@@ -175,6 +175,25 @@ def test_strengths_lie_between_those_of_the_ladder(spec, milder, stronger):
     assert repr(with_strength(parse(spec), 1)) == stronger
 
 
+@pytest.mark.parametrize(
+    ("spec", "stronger"),
+    [
+        ("brightness(0.25,clip=False)", "brightness(0.375,clip=false)"),
+        ("elastic(0.05,cell=8)", "elastic(0.075,cell=8.0)"),
+    ],
+)
+def test_other_settings_stay_as_they_are(spec, stronger):
+    assert with_strength(parse(spec), 1) == parse(stronger)
+
+
+def test_what_is_required_keeps_its_strength():
+    required = Space.of(["translation(0.06)", "rotation(10) >> noise(0.1)"], []).required
+    policy = parse("translation(0.06) >> rotation(10) >> noise(0.1) >> cutout(0.25)")
+    found = [repr(with_strength(policy, step, required)) for step in (-1, 1)]
+    kept = "translation(0.06) >> rotation(10) >> noise(0.1) >> "
+    assert found == [f"{kept}cutout(0.175)", f"{kept}cutout(0.325)"]
+
+
 def test_a_milder_policy_has_less_strength():
     policy = parse("rotation(15) >> (identity | cutout(0.25))")
     assert strength(with_strength(policy, -1)) < strength(policy)

@@ -65,7 +65,9 @@ class Albumentations(Dialect):
             WHOLE_PIXELS,
         ),
         ours.resized_crop: Translation(_resized_crop, 0.0004, crop_differs),
-        ours.elastic: Translation(lambda a, shape: copied("elastic", strength=a.strength)),
+        ours.elastic: Translation(
+            lambda a, shape: copied("elastic", strength=a.strength) if a.cell == 4 else None
+        ),
         ours.horizontal_flip: Translation(lambda a, shape: [call("A.HorizontalFlip", p=0.5)]),
         ours.vertical_flip: Translation(lambda a, shape: [call("A.VerticalFlip", p=0.5)]),
         ours.flips: Translation(

@@ -64,7 +64,9 @@ class Kornia(Dialect):
         ours.scaling: Translation(lambda a, shape: _affine(scale=(a.low, a.high))),
         ours.translation: Translation(lambda a, shape: _affine(translate=(a.fraction, a.fraction))),
         ours.resized_crop: Translation(_resized_crop, 0.0004, crop_differs),
-        ours.elastic: Translation(lambda a, shape: copied("elastic", strength=a.strength)),
+        ours.elastic: Translation(
+            lambda a, shape: copied("elastic", strength=a.strength) if a.cell == 4 else None
+        ),
         ours.horizontal_flip: Translation(lambda a, shape: [call("K.RandomHorizontalFlip", p=0.5)]),
         ours.vertical_flip: Translation(lambda a, shape: [call("K.RandomVerticalFlip", p=0.5)]),
         ours.flips: Translation(

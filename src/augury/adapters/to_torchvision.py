@@ -103,7 +103,9 @@ class Torchvision(Dialect):
             lambda a, shape: _affine(translate=(a.fraction, a.fraction)), 0.0155, WHOLE_PIXELS
         ),
         ours.resized_crop: Translation(_resized_crop, 0.0004, crop_differs),
-        ours.elastic: Translation(lambda a, shape: copied("elastic", strength=a.strength)),
+        ours.elastic: Translation(
+            lambda a, shape: copied("elastic", strength=a.strength) if a.cell == 4 else None
+        ),
         ours.horizontal_flip: Translation(
             lambda a, shape: [call("v2.RandomHorizontalFlip", p=0.5)]
         ),

@@ -94,6 +94,8 @@ def fit(
         data, label=label, size=size, kind=kind, task=task, group=group, seed=seed,
         skip_bad=skip_bad, rate=rate, seconds=seconds,
     )  # fmt: skip
+    if holdout:  # or a copy of a held-out example would be predicted from memory
+        found = found.distinct()
     assert found.preparation is not None  # `load` always has one
     parsed.check(found.shape)
     real, labels = found.classes is None, found.labels()

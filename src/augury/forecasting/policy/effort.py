@@ -21,6 +21,7 @@ MOST_PARTS = 8  # of a policy that are left out in turn: of more, each matters l
 _REPLICAS = 3
 _SINGLES, _FAMILIES, _BUILT, _RECIPES, _PARTS = 51, 28, 46, 11, 8  # networks of a round, about
 _SAFETY = 0.85  # of the budget: steps vary in time
+_AGAIN = 1.15  # a search that is started again may find that steps take so much longer
 _SMALL = 40  # pixels: images up to this side are tried as small ones
 _FEWEST = {"singles": 64, "built": 64, "final": 250, "last": 250}
 """Examples of a fold to which a budget reduces rounds at most; the last ones decide."""
@@ -170,7 +171,7 @@ def choose_effort(
         if fewer == sizes:
             raise AuguryError(
                 f"a budget of {budget:g} s is too short for one search; give at least "
-                f"{(seconds(effort) + spent) / _SAFETY:.0f} s"
+                f"{math.ceil(_AGAIN * (seconds(effort) + spent) / _SAFETY)} s"
             )
         effort = replace(effort, cut=True, **fewer)
     return effort

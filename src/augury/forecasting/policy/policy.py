@@ -133,6 +133,10 @@ class Policy(Augmentation, Result):
         return {row.part: whole - row.gain for row in self.rows if row.role == "part"}
 
     @property
+    def kinds(self) -> frozenset[str]:  # type: ignore[override]  # follows from the augmentation
+        return self.augmentation.kinds
+
+    @property
     def linear(self) -> bool:  # type: ignore[override]  # follows from the augmentation
         return self.augmentation.linear
 
@@ -193,3 +197,11 @@ class Policy(Augmentation, Result):
         from augury.report import policy
 
         return policy
+
+
+def unwritten(augmentation: Augmentation) -> Augmentation | None:
+    """Return an augmentation that no spec can stand for, as with a function in it; else None."""
+    try:
+        return None if parse(repr(augmentation)) == augmentation else augmentation
+    except AuguryError:
+        return augmentation

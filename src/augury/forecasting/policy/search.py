@@ -28,7 +28,7 @@ from augury.forecasting.policy.chains import learned_chain
 from augury.forecasting.policy.effort import MOST_PARTS, Effort, choose_effort
 from augury.forecasting.policy.journal import RoundJournal
 from augury.forecasting.policy.parts import pool
-from augury.forecasting.policy.policy import Policy, PolicyRow
+from augury.forecasting.policy.policy import Policy, PolicyRow, unwritten
 from augury.forecasting.policy.rounds import BUILT, FINAL, LAST, PLACES, SINGLES, Rounds
 from augury.forecasting.policy.space import (
     Space,
@@ -244,7 +244,7 @@ class _Search:
             seconds=round(time.perf_counter() - started, 3),
             command=command,
             gallery=make_gallery(self.data, [chosen], self.rounds.seed),
-            given=chosen if chosen in self.own else None,
+            given=unwritten(chosen),
         )
 
     def _singles(self) -> tuple[list[Augmentation], list[Augmentation]]:
@@ -279,7 +279,7 @@ class _Search:
         order = sorted(range(len(tried)), key=lambda k: -gains[k])
         leaders = [tried[k] for k in order if tried[k] not in self.rivals]
         first = next((tried[k] for k in order if self._eligible(tried[k])), identity())
-        others = [with_strength(first, step) for step in (-1, 1)]
+        others = [with_strength(first, step, self.space.required) for step in (-1, 1)]
         base = [self.space.complete(identity())] if self.space.always else []
         final = [*base, *leaders[: self.effort.finalists], *others, *self.rivals]
         return [p for p in dict.fromkeys(final) if p != identity()]
@@ -362,9 +362,9 @@ class _Search:
         parts = [part for part in dict.fromkeys(parts_of(chosen)) if part != chosen][:MOST_PARTS]
         varied = [("part", repr(part), without(chosen, part)) for part in parts]
         varied += [
-            (role, "", with_strength(chosen, step))
+            (role, "", changed)
             for role, step in (("milder", -1), ("stronger", 1))
-            if with_strength(chosen, step) != chosen
+            if (changed := with_strength(chosen, step, self.space.required)) != chosen
         ]
         size, numbers = self.effort.final, range(LAST, LAST + self.effort.part_folds)
         rows = []
@@ -443,5 +443,5 @@ def _too_few(
         dataset=describe(data),
         plan=planned, path=(), per_class={}, seed=seed,
         seconds=round(time.perf_counter() - started, 3), command=command,
-        gallery=make_gallery(data, [chosen], seed),
+        gallery=make_gallery(data, [chosen], seed), given=unwritten(chosen),
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 
@@ -58,6 +59,12 @@ class Space:
 
     always: tuple[Augmentation, ...] = ()
     never: frozenset[str] = frozenset()
+
+    @property
+    def required(self) -> tuple[Augmentation, ...]:
+        """What a policy must have, and its parts, as a policy holds them."""
+        parts = (a.parts if isinstance(a, Then) else () for a in self.always)
+        return (*self.always, *itertools.chain.from_iterable(parts))
 
     @classmethod
     def of(cls, always: Iterable[str | Augmentation], never: Iterable[str]) -> Space:
@@ -181,10 +188,17 @@ def without(augmentation: Augmentation, part: Augmentation) -> Augmentation:
     return _rebuilt(augmentation, lambda p: without(p, part))
 
 
-def with_strength(augmentation: Augmentation, step: int) -> Augmentation:
-    """Return an augmentation milder (−1) or stronger (+1): each family half of a rung away."""
+def with_strength(
+    augmentation: Augmentation, step: int, fixed: Sequence[Augmentation] = ()
+) -> Augmentation:
+    """Return an augmentation milder (−1) or stronger (+1): each family half of a rung away.
+
+    The parts that are `fixed` stay as they are.
+    """
+    if augmentation in fixed:
+        return augmentation
     if not isinstance(augmentation, Family) or augmentation.magnitude is None:
-        return _rebuilt(augmentation, lambda p: with_strength(p, step))
+        return _rebuilt(augmentation, lambda p: with_strength(p, step, fixed))
     family, here = type(augmentation), augmentation.magnitude
     rungs = {float(family(*rung).magnitude or 0.0): rung for rung in family.ladder}
     beyond = [size for size in rungs if (size - here) * step > 0]
@@ -197,7 +211,8 @@ def with_strength(augmentation: Augmentation, step: int) -> Augmentation:
     between = tuple(round(value) if whole else round(value, 3) for value in values)
     if whole and between in family.ladder:  # nothing lies between, as of one and two operations
         return augmentation
-    return family(*between)
+    changed = dict(zip(names, between, strict=True))
+    return replace(augmentation, **changed)  # type: ignore[type-var]  # as above
 
 
 def strength(augmentation: Augmentation) -> float:

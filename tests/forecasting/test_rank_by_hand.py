@@ -19,9 +19,9 @@ from augury.forecasting import gallery as pictures
 from augury.forecasting.forecast import Judgement
 from augury.forecasting.gallery import make_gallery
 from augury.forecasting.plan import TrainingPlan
-from augury.forecasting.rank import changes_nothing
 from augury.forecasting.scores import SCORES, Score
 from augury.forecasting.scores.base import Judged
+from augury.forecasting.unchanged import changes_nothing
 
 module = sys.modules["augury.forecasting.rank"]  # the package has a function of this name
 

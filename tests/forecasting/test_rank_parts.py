@@ -21,10 +21,11 @@ from augury.data import as_dataset
 from augury.data.stream import Shards
 from augury.features import GradientFeatures
 from augury.forecasting.forecast import Judgement
-from augury.forecasting.rank import as_budget, changes_nothing, digest_weights
+from augury.forecasting.rank import as_budget, digest_weights
 from augury.forecasting.scores import SCORES, Score
 from augury.forecasting.scores.base import Judged
 from augury.forecasting.training.spectrogram import front_end
+from augury.forecasting.unchanged import changes_nothing
 from augury.networks.layers import Layer
 
 module = sys.modules["augury.forecasting.rank"]  # the package has a function of this name

@@ -42,6 +42,15 @@ def kind_of(value: object) -> str:
     return _KINDS.get(name, f"{article} {flat(name)}")
 
 
+def is_number(word: str) -> bool:
+    """Return whether a word can be read as a number."""
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
 def shown(value: object) -> str:
     """Return a number or a short string as it is, and of anything else what it is."""
     short = isinstance(value, Real) or (isinstance(value, str) and len(value) <= 60)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from augury._base.errors import AuguryError
-from augury._base.text import are, count, flat, listed
+from augury._base.text import are, count, flat, is_number, listed
 from augury.data.layout import to_array
 from augury.data.tags import are_tags, check_tags
 
@@ -64,19 +64,11 @@ def as_numbers(values: np.ndarray) -> np.ndarray:
     try:
         return values.astype(np.float64)
     except ValueError:
-        word = next(value for value in values.tolist() if not _is_number(value))
+        word = next(value for value in values.tolist() if not is_number(value))
         raise AuguryError(
             f"a regression needs numbers as labels, not words such as {flat(word)!r}; "
             "leave the task out to classify them"
         ) from None
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
 
 
 def encode(

@@ -21,7 +21,6 @@ from augury._base.errors import AuguryError
 from augury._base.given import as_seed, as_whole
 from augury._base.limits import MOST_VIEWS
 from augury._base.progress import Tick, ticking, with_progress
-from augury._base.rng import Rng
 from augury.adapters.usage import distinct, usage
 from augury.augmentations import (
     Augmentation,
@@ -48,6 +47,7 @@ from augury.forecasting.tables import table_of
 from augury.forecasting.training.grouped import ARCHITECTURES
 from augury.forecasting.training.own import OwnNetwork
 from augury.forecasting.training.spectrogram import front_end
+from augury.forecasting.unchanged import changes_nothing
 from augury.forecasting.verdicts import UNDECIDED, explain, verdict
 from augury.networks.layers import Layer
 from augury.report.words import TRAINED
@@ -63,12 +63,6 @@ FEATURES: dict[str, Callable[[int], FeatureMap]] = {
 """Feature maps by name, each made from a seed."""
 
 _FIT_SAMPLE = 1000
-_ROUNDED = 0.501 / 255
-"""How far a pixel moves at most when it is rounded to 256 levels, and a little more."""
-_ALIKE, _HEARD = 1e-6, 1e-4
-"""The same of other values, of deviation 1, and of spectrograms, which are summed from many."""
-_FEW, _MANY, _AT_ONCE = 16, 2048, 64
-"""Views that show whether an augmentation changes anything: of few examples first, then of many."""
 
 
 @with_progress("ranking")
@@ -338,36 +332,6 @@ def planned_network(
             "own with augury.load_network"
         )
     return replace(plan, network=network), None
-
-
-def changes_nothing(
-    augmentation: Augmentation, data: Dataset, seed: int, front: nn.Module | None = None
-) -> bool:
-    """Return whether views are the examples, but for rounding to 256 levels.
-
-    A few examples from all over the data settle it for most augmentations. What leaves those as
-    they are is asked for 2,048 views of as many, since it may change some classes only, or a few
-    views.
-
-    Parameters
-    ----------
-    augmentation, data, seed
-        What is asked of what, and the seed of the views.
-    front
-        What turns examples into what is judged, such as spectrograms; None for the examples.
-    """
-    least = _HEARD if front else _ROUNDED if data.kind == "image" else _ALIKE
-    for most, draws in ((_FEW, 4 * _FEW), (_MANY, _MANY)):
-        count = min(most, len(data))
-        n = max(1, draws // count)
-        for index in (torch.arange(count) * len(data) // count).split(_AT_ONCE):
-            x = data.batch(index, torch.device("cpu"), torch.float32)
-            views = augmentation.views(x, n, Rng(seed, index))
-            if front:
-                x, views = front(x), front(views)
-            if not bool((views - x).abs().max() < least):
-                return False
-    return True
 
 
 def as_budget(budget: Any) -> float | None:

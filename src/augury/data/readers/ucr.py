@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from augury._base.errors import AuguryError
-from augury._base.text import flat
+from augury._base.text import flat, is_number
 from augury.data.gaps import stack_series
 from augury.data.limits import check_bytes
 from augury.data.source import Request, Source
@@ -116,16 +116,8 @@ def _numbers(text: str, where: str, separator: str = ",") -> np.ndarray:
     try:
         return np.array(cells, dtype=np.float64)
     except ValueError:
-        wrong = next(cell for cell in cells if not _is_number(cell))
+        wrong = next(cell for cell in cells if not is_number(cell))
         raise AuguryError(f"{where}: expected numbers, got {flat(wrong)[:40]!r}") from None
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
 
 
 def _source(
@@ -148,7 +140,7 @@ def _source(
     if labels is None:
         return found
     if header.real or request.task == "regression":
-        wrong = [label for label in labels if not _is_number(label)]
+        wrong = [label for label in labels if not is_number(label)]
         if wrong:
             raise AuguryError(
                 f"{flat(path)}: expected a number to predict, got {flat(wrong[0])[:40]!r}"

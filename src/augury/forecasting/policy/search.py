@@ -196,7 +196,6 @@ class _Search:
     def __init__(self, rounds: Rounds, space: Space, own: Sequence[Augmentation]) -> None:
         self.rounds, self.space = rounds, space
         self.data, self.effort = rounds.data, rounds.effort
-        self.own = list(own)
         self.rivals = list(dict.fromkeys([*own, *space.rivals()]))
 
     def run(self, started: float, command: str, planned: dict[str, Any]) -> Policy:

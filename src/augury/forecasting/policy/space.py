@@ -212,7 +212,7 @@ def with_strength(
     if whole and between in family.ladder:  # nothing lies between, as of one and two operations
         return augmentation
     changed = dict(zip(names, between, strict=True))
-    return replace(augmentation, **changed)  # type: ignore[type-var]  # as above
+    return replace(augmentation, **changed)  # type: ignore[type-var]  # families are dataclasses
 
 
 def strength(augmentation: Augmentation) -> float:

@@ -26,9 +26,9 @@ def waves(count):
     ("count", "rung", "examples", "folds"),
     [
         (4000, Level(1000, 2), 500, 1),  # a small network: half of the work of one fold
-        (4000, Level(1000, 2, planned=True), 600, 1),  # three tenths of that of all folds
-        (1000, Level(4000, 2, planned=True), 750, 3),  # 2400 / 750, rounded
-        (200, Level(5000, 4, planned=True), 150, 16),  # 40 folds, sixteen at most
+        (4000, Level(1000, 2, network="planned"), 600, 1),  # three tenths of that of all folds
+        (1000, Level(4000, 2, network="planned"), 750, 3),  # 2400 / 750, rounded
+        (200, Level(5000, 4, network="planned"), 150, 16),  # 40 folds, sixteen at most
         (40, Level(64, 1), 30, 1),
         (4, Level(64, 1), 3, 11),
         (2, Level(64, 1), 2, 16),  # two examples at least
@@ -63,7 +63,7 @@ def test_the_rest_of_a_trial():
     assert (small.epochs, small.network, small.side, small.replicas) == (2, "small", 256, 2)
     assert small.batch == 16
     assert series_trial(TrainingPlan(epochs=1), waves(20), Level(64, 1, 0.25)).epochs == 1
-    planned = series_trial(TrainingPlan(epochs=10), waves(20), Level(64, 1, planned=True))
+    planned = series_trial(TrainingPlan(epochs=10), waves(20), Level(64, 1, network="planned"))
     assert (planned.epochs, planned.network, planned.side) == (10, "fcn", 512)
     assert LONGEST == {False: 256, True: 512}
 

@@ -38,16 +38,22 @@ class Level:
         Of the planned epochs.
     replicas
         Repetitions of training without augmentation in each fold.
-    planned
-        Whether the planned network is trained, on images of up to 64 pixels; else a small one, on
-        32 pixels, which costs a third and is less like it.
+    network
+        What is trained on images: ``"planned"`` is the planned network, on up to 64 pixels. A
+        ``"slim"`` one, on 32 pixels, costs a third of it or less, and is less like it; a
+        ``"small"`` one still less, and it needs fewer examples.
     """
 
     examples: int
     folds: int
     share: float = 1.0
     replicas: int = 3
-    planned: bool = False
+    network: str = "small"
+
+    @property
+    def planned(self) -> bool:
+        """Whether the planned network is trained."""
+        return self.network == "planned"
 
 
 LEVELS = (
@@ -58,10 +64,10 @@ LEVELS = (
     Level(256, 1, replicas=2),
     Level(250, 2),
     Level(500, 2),
-    Level(1000, 2),
-    Level(1000, 2, planned=True),
-    Level(2000, 2, planned=True),
-    Level(4000, 2, planned=True),
+    Level(1000, 2, network="slim"),
+    Level(1000, 2, network="planned"),
+    Level(2000, 2, network="planned"),
+    Level(4000, 2, network="planned"),
 )
 DECIDES = 3
 """The first level that keeps to the planned epochs; below it no verdict is given."""
@@ -99,6 +105,7 @@ def make_trial(plan: TrainingPlan, data: Dataset, level: int, own: bool = False)
     if data.kind == "sound" and not own:
         return sound_trial(plan, data, rung)
     planned = rung.planned and data.kind == "image" and plan.network in ARCHITECTURES
+    stand_in = "slim" if rung.network != "small" and data.kind == "image" else "small"
     sides = (plan.side or 0, *data.shape[1:])
     large = planned and not own and max(sides) > _SMALL
     most = round(rung.examples / _LARGER) if large else rung.examples
@@ -114,7 +121,7 @@ def make_trial(plan: TrainingPlan, data: Dataset, level: int, own: bool = False)
         epochs=max(1, round(plan.epochs * rung.share)),
         examples=examples,
         folds=folds,
-        network=plan.network if planned or own else "small",
+        network=plan.network if planned or own else stand_in,
         replicas=rung.replicas,
         held=min(_MOST_HELD, max(_LEAST_HELD, _HELD * examples)),
         side=max(data.shape[1:], default=1) if own else 64 if large else 32,

@@ -68,6 +68,9 @@ PLANNED = Calibration(slope=1.08, floor=0.01, share=0.122)
 
 This and the next two are what ``benchmarks/predict.py`` fits to all of its cells."""
 
+SLIM = Calibration(slope=1.12, floor=0.017, share=0.28, clear=0.975)
+"""For trials of a narrow network in its place."""
+
 SMALL = Calibration(slope=0.91, floor=0.024, share=0.4, clear=0.975)
 """For trials of a small network in its place.
 

@@ -237,10 +237,10 @@ def read(folder: Path) -> list[Cell]:
 def judged(folder: Path, trial: str = "trial") -> list[Judged]:
     """Judge every cell that has a trial, by constants fitted to the other sources.
 
-    `trial` is ``"trial"`` for trials of the planned network, ``"small"`` for those of a small one
-    in its place, ``"turn"`` for those with ten views of each image in turn, ``"quick"`` and
-    ``"brief"`` for those with a quarter and an eighth of the default work. Fine-tuning is judged
-    apart.
+    `trial` is ``"trial"`` for trials of the planned network, ``"slim"`` and ``"small"`` for those
+    of such a network in its place, ``"turn"`` for those of a small one with ten views of each image
+    in turn, ``"quick"`` and ``"brief"`` for those of a small one with a quarter and an eighth of
+    the default work. Fine-tuning is judged apart.
     """
     cells = tried(folder, trial)
     fitted = {source: constants(folder, trial, source) for source in {c["source"] for c in cells}}
@@ -350,8 +350,8 @@ def draw(folder: Path = RESULTS) -> Figure:
 
 def page(folder: Path) -> str:
     """Return the page of the docs."""
-    rows, small, quick, brief = (judged(folder, k) for k in ("trial", "small", "quick", "brief"))
-    turn = judged(folder, "turn")
+    keys = ("trial", "slim", "small", "turn", "quick", "brief")
+    rows, slim, small, turn, quick, brief = (judged(folder, key) for key in keys)
     repeated = {cell["name"] for cell, _ in turn}
     fresh = [(cell, found) for cell, found in small if cell["name"] in repeated]
     said, wrong = (sum(found[k] for _, found in rows) for k in ("said", "wrong"))
@@ -361,6 +361,9 @@ def page(folder: Path) -> str:
     words = (Path(__file__).parent / "predict_page.md").read_text()
     return words.format(
         table="\n".join(table(rows)),
+        slim="\n".join(table(slim)),
+        slim_said=sum(found["said"] for _, found in slim),
+        slim_wrong=sum(found["wrong"] for _, found in slim),
         small="\n".join(table(small)),
         views="\n".join(side_by_side(fresh, turn)),
         quick="\n".join(table(quick)) if quick else "",
@@ -373,7 +376,7 @@ def page(folder: Path) -> str:
         brief_amiss=sum(found["probably wrong"] for _, found in brief),
         tuned="\n".join(table(fine_tuned(folder))),
         less=judge(less, PLANNED),
-        higher=-next(found["bias"] for cell, found in small if cell["examples"] == 1500),
+        higher=-next(found["bias"] for cell, found in slim if cell["examples"] == 1500),
         scores="\n".join(closed_forms(folder)),
         cells=len(rows),
         sources=f"{len(sources)} sources ({', '.join(sources)})",

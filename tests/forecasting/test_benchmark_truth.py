@@ -13,7 +13,7 @@ import torch
 from scipy.stats import spearmanr
 
 from augury.forecasting import series
-from augury.forecasting.forecast import PLANNED, QUICK, SMALL
+from augury.forecasting.forecast import PLANNED, QUICK, SLIM, SMALL
 from augury.forecasting.scores import trial as score
 from augury_paper.errata import ERRATA
 
@@ -101,7 +101,8 @@ def test_parts_of_a_test_set_have_each_class():
 
 
 @pytest.mark.parametrize(
-    ("trial", "used"), [("trial", PLANNED), ("small", SMALL), ("quick", QUICK)]
+    ("trial", "used"),
+    [("trial", PLANNED), ("slim", SLIM), ("small", SMALL), ("quick", QUICK)],
 )
 def test_the_constants_of_forecasts_are_those_that_the_committed_trials_give(trial, used):
     found = predict.constants(predict.RESULTS, trial)
@@ -118,13 +119,14 @@ def test_a_trial_with_less_work_is_less_sure():
     assert (wider > 1.05 * spread).all()
 
 
-@pytest.mark.parametrize("trial", ["trial", "small", "quick"])
+@pytest.mark.parametrize("trial", ["trial", "slim", "quick"])
 def test_what_a_ranking_says_of_its_trust_was_measured(trial):
-    said = {"trial": score._PLANNED, "small": score._SMALL, "quick": score._QUICK}[trial]
+    said = {"trial": score._PLANNED, "slim": score._SLIM, "quick": score._QUICK}[trial]
     rows = [found for _, found in predict.judged(predict.RESULTS, trial)]
     rho = [row["spearman"] for row in rows]
     verdicts, wrong = (sum(row[k] for row in rows) for k in ("said", "wrong"))
     assert f"{min(rho):.2f} to {max(rho):.2f} (mean {np.mean(rho):.2f})" in said
+    assert trial != "slim" or f"mean correlation was {np.mean(rho):.2f}, and" in score._QUICK
     assert f"{100 * (1 - wrong / verdicts):.0f} % of {verdicts:.0f} verdicts were right" in said
     short = np.mean([row["regret@3"] for row in rows])
     assert trial == "quick" or (f"{short:.2f} points short" if short else "always among") in said
@@ -192,7 +194,7 @@ def test_what_is_said_of_series_was_measured(monkeypatch, trial):
     good = [found for _, found in predict_series.ordered(rows)]
     others = [found["spearman"] for _, found in rows if found not in good]
     rho = [found["spearman"] for found in good]
-    number = {6: "six", 7: "seven", 11: "eleven"}
+    number = {7: "seven", 8: "eight", 11: "eleven"}
     said = series.TRUST[trial]
     assert f"real training on {number[len(rows)]} sets of series" in said
     assert f"On the {number[len(good)]} sets whose real order is reproducible" in said

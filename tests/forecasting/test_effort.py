@@ -80,8 +80,9 @@ def test_few_examples_are_judged_by_fewer():
 def test_the_planned_network_is_tried_from_level_eight():
     data = images(6000)
     assert make_trial(TrainingPlan(network="resnet"), data, 8).network == "resnet"
-    assert make_trial(TrainingPlan(network="resnet"), data, 7).network == "small"
-    assert make_trial(TrainingPlan(network="theirs"), data, 8).network == "small"
+    assert make_trial(TrainingPlan(network="resnet"), data, 7).network == "slim"
+    assert make_trial(TrainingPlan(network="theirs"), data, 8).network == "slim"
+    assert make_trial(TrainingPlan(network="resnet"), data, 6).network == "small"
     large = make_trial(TrainingPlan(), images(40, 48), 8)
     assert (large.network, large.side) == ("cnn", 64)
     assert make_trial(TrainingPlan(), images(40, 40), 8).side == 32
@@ -93,12 +94,6 @@ def test_of_larger_images_fewer_are_tried_as_often():
     assert trial.examples == round(rung.examples / 1.5)
     few = make_trial(TrainingPlan(), images(1029, 41), 9)
     assert (few.examples, few.folds) == (686, 4)  # 2 · 1,333 / 686
-
-
-@pytest.mark.parametrize("level", [-1, 11])
-def test_unknown_levels_are_refused(level):
-    with pytest.raises(AuguryError, match=f"effort must be from 0 to 10, got {level}"):
-        make_trial(TrainingPlan(), images(10), level)
 
 
 def seconds(level, data, candidates=2, pace=1e-4):

@@ -43,19 +43,19 @@ def waves(count, **options):
 def test_levels_that_forecasts_were_checked_at():
     """A change of them needs ``benchmarks/predict.py`` first."""
     assert [astuple(level) for level in LEVELS] == [
-        (64, 1, 0.25, 2, False),
-        (64, 1, 0.5, 2, False),
-        (128, 1, 0.5, 2, False),
-        (128, 1, 1.0, 2, False),
-        (256, 1, 1.0, 2, False),
-        (250, 2, 1.0, 3, False),
-        (500, 2, 1.0, 3, False),
-        (1000, 2, 1.0, 3, False),
-        (1000, 2, 1.0, 3, True),
-        (2000, 2, 1.0, 3, True),
-        (4000, 2, 1.0, 3, True),
+        (64, 1, 0.25, 2, "small"),
+        (64, 1, 0.5, 2, "small"),
+        (128, 1, 0.5, 2, "small"),
+        (128, 1, 1.0, 2, "small"),
+        (256, 1, 1.0, 2, "small"),
+        (250, 2, 1.0, 3, "small"),
+        (500, 2, 1.0, 3, "small"),
+        (1000, 2, 1.0, 3, "slim"),
+        (1000, 2, 1.0, 3, "planned"),
+        (2000, 2, 1.0, 3, "planned"),
+        (4000, 2, 1.0, 3, "planned"),
     ]
-    assert astuple(Level(7, 5)) == (7, 5, 1.0, 3, False)
+    assert astuple(Level(7, 5)) == (7, 5, 1.0, 3, "small")
     assert next(k for k, level in enumerate(LEVELS) if level.share == 1) == effort.DECIDES
     assert LEVELS[effort.SUREST].examples > LEVELS[effort.DECIDES].examples
     assert (effort.DECIDES, effort.SUREST) == (3, 5)
@@ -125,7 +125,7 @@ def paces(monkeypatch):
 
     def measure(data, candidates, device, network, side, batch, epochs):
         asked.append((network, side, batch, epochs))
-        return 1 / 4096 if network == "small" else 1 / 1024
+        return {"small": 1 / 4096, "slim": 1 / 2048, "cnn": 1 / 1024}[network]
 
     monkeypatch.setattr(effort, "measure_pace", measure)
     monkeypatch.setattr(effort, "measure_own_pace", lambda *_: asked.append("own") or 1 / 256)
@@ -139,14 +139,15 @@ def paces(monkeypatch):
 def test_what_just_fits_is_done(paces, device, cores):
     data, candidates = images(6000), [identity()] * 3
     for level in (0, 4, 7, 9):
-        pace = 1 / 4096 if level < 8 else 1 / 1024
+        pace = 1 / 4096 if level < 7 else 1 / 2048 if level < 8 else 1 / 1024
         seconds = make_trial(PLAN, data, level).passes(3) * pace / cores
         for budget, chosen in ((2 * seconds + 8, level), (2 * seconds + 7.999, level - 1)):
             if chosen >= 0:
                 assert choose_level(PLAN, data, candidates, device, budget, 96.0) == chosen
     paces.clear()
     assert choose_level(PLAN, data, candidates, device, 1e9, 96.0) == 10
-    assert paces == [("small", 32, 64, 2), ("cnn", 32, 64, 10)]  # each network once
+    # each network once
+    assert paces == [("small", 32, 64, 2), ("slim", 32, 64, 10), ("cnn", 32, 64, 10)]
 
 
 def test_a_network_of_ones_own_is_measured_once_and_has_all_cores(paces):

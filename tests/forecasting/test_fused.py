@@ -119,7 +119,7 @@ def test_blocks_on_a_gpu_are_torchs_layers_in_bfloat16(name):
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="kernels are compiled for a GPU alone")
-@pytest.mark.parametrize("architecture", ["small", "cnn"])
+@pytest.mark.parametrize("architecture", ["small", "slim", "cnn"])
 def test_networks_learn_the_same_on_a_gpu_with_and_without(architecture, monkeypatch):
     assert blocks_module.fused_kernels(torch.device("cuda")) is not None
     x = np.random.default_rng(0).integers(0, 255, (400, 32, 32, 3), np.uint8)

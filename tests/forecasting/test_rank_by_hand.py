@@ -143,8 +143,8 @@ def test_numbers_are_checked(made):
         ({"budget": -1}, "positive number of seconds, got -1"),
         ({"n_views": 0}, "n_views must be a whole number from 1 to 4,096, got 0"),
         ({"n_views": 1.5}, "n_views must be a whole number from 1 to 4,096, got 1.5"),
-        ({"effort": "3"}, "effort must be a whole number of 0 or more, got '3'"),
-        ({"effort": 2.5}, "effort must be a whole number of 0 or more, got 2.5"),
+        ({"effort": "3"}, "effort must be a whole number from 0 to 10, got '3'"),
+        ({"effort": 2.5}, "effort must be a whole number from 0 to 10, got 2.5"),
         ({"seed": "a"}, "seed must be a whole number from 0 to 9,223,372,036,854,775,807, got 'a'"),
         ({"seed": 1.5}, "from 0 to 9,223,372,036,854,775,807, got 1.5"),
         ({"max_examples": "all"}, "max_examples must be a whole number, got 'all'"),
@@ -171,6 +171,22 @@ def test_plans_name_their_network(made):
     assert (plan.network, plan.pretrained, plan.tune, own) == ("Sequential", True, "head", net)
     named = module.planned_network(TrainingPlan(network="mine"), net, False, "all")[0]
     assert named.network == "mine"
+
+
+def test_a_plan_says_how_ones_own_network_is_trained():
+    net = nn.Sequential(nn.Flatten(), nn.Linear(64, 2))
+    tuned = TrainingPlan(pretrained=True, tune="head")
+    plan, _ = module.planned_network(tuned, net, False, "all")
+    assert (plan.pretrained, plan.tune) == (True, "head")
+    assert module.planned_network(tuned, net, False, "block")[0].tune == "block"
+    refused("only for your own network", module.planned_network, tuned, None, False, "all")
+
+
+@pytest.mark.parametrize("name", ["small", "slim", "fcn", "resnet18"])
+def test_only_networks_for_images_can_be_planned_by_name(name):
+    said = f"network must be cnn, resnet, lenet or a torch.nn.Module, got '{name}'"
+    refused(said, module.planned_network, TrainingPlan(), name, False, "all")
+    refused(said, module.planned_network, TrainingPlan(network=name), None, False, "all")
 
 
 def test_what_changes_nothing_is_seen_in_the_pixels():

@@ -85,7 +85,7 @@ def test_the_least_numbers_are_accepted(noted):
     assert (noted[0].effort, noted[0].batch_size, noted[0].n_views) == (0, 1, 1)
     refused("batch_size must be a whole number of 1", augury.rank, data, batch_size=0)
     refused("n_views must be a whole number from 1", augury.rank, data, n_views=0)
-    refused("effort must be a whole number of 0", augury.rank, data, effort=-1)
+    refused("effort must be a whole number from 0 to 10", augury.rank, data, effort=-1)
 
 
 def test_seconds_are_counted_from_the_start(noted, monkeypatch):

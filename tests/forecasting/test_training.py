@@ -171,6 +171,7 @@ def count(net):
         ("small", (3, 8, 8), 9 * (3 * 16 + 16 * 32 + 32 * 64) + 2 * (16 + 32 + 64) + 65 * 5),
         ("small", (7,), 8 * 64 + 2 * 64 + 65 * 64 + 2 * 64 + 65 * 5),
         ("small", (2, 30), 9 * 2 * 16 + 5 * 16 * 32 + 3 * 32 * 64 + 2 * 112 + 65 * 5),
+        ("slim", (3, 8, 8), 9 * (3 * 16 + 16 * 24 + 24 * 24 + 24 * 48 + 48 * 48) + 2 * 160 + 49 * 5),
         ("lenet", (3, 8, 12), 26 * 3 * 6 - 2 * 6 + 25 * 6 * 16 + 16 + 97 * 120 + 121 * 84 + 85 * 5),
         ("cnn", (3, 8, 8), 9 * (3 * 24 + 24 * 24 + 24 * 48 + 48 * 48 + 48 * 96) + 2 * 240 + 97 * 5),
         ("resnet", (3, 8, 8), 9 * (3 * 16 + 2 * 16 * 16 + 16 * 32 + 32 * 32 + 32 * 64 + 64 * 64)
@@ -195,6 +196,7 @@ def places(architecture, shape):
 
 def test_images_shrink_from_layer_to_layer():
     assert places("small", (1, 9, 9)) == [(9, 9), (5, 5), (5, 5), (3, 3), (3, 3)]
+    assert places("slim", (1, 9, 9)) == [(9, 9), (5, 5), (5, 5), (5, 5), (3, 3), (3, 3), (3, 3)]
     assert places("lenet", (1, 8, 12)) == [(8, 12), (4, 6), (4, 6), (2, 3)]
     assert places("cnn", (1, 40, 8))[2:] == [(20, 4), (20, 4), (20, 4), (10, 2), (10, 2)]
     assert places("cnn", (1, 41, 8))[2:] == [(10, 2), (10, 2), (10, 2), (5, 1), (5, 1)]
@@ -228,7 +230,9 @@ def test_dense_layers_start_within_their_bound():
 def test_rates_and_schedules():
     from augury.forecasting.training.grouped import RATES
 
-    assert RATES == {"small": 0.01, "lenet": 0.002, "cnn": 0.003, "resnet": 0.003, "fcn": 0.003}
+    assert RATES == {
+        "small": 0.01, "slim": 0.005, "lenet": 0.002, "cnn": 0.003, "resnet": 0.003, "fcn": 0.003
+    }  # fmt: skip
     assert (Schedule(3).batch, Schedule(3).rate, Schedule(3).decay) == (64, 0.01, 0.005)
     assert Fold(torch.arange(2), torch.arange(2), 3, 7).start == 3007
 
@@ -418,7 +422,7 @@ def test_views_of_images_are_bytes_and_others_are_not(data):
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="records steps on a GPU alone")
-@pytest.mark.parametrize("architecture", ["small", "cnn", "resnet", "lenet"])
+@pytest.mark.parametrize("architecture", ["small", "slim", "cnn", "resnet", "lenet"])
 def test_recorded_steps_end_where_steps_end(architecture, monkeypatch):
     x = np.random.default_rng(0).integers(0, 255, (400, 32, 32, 3), np.uint8)
     x[::2, 8:24, 8:24] //= 2

@@ -37,6 +37,20 @@ def images(classes):
     return as_dataset(x, y)
 
 
+def test_several_labels_are_judged_as_in_the_ranking(monkeypatch):
+    """By average precision, with log-odds, and not as a share of the variance."""
+    made = []
+    monkeypatch.setattr(module, "Forecast", lambda *given, **_: made.append(given[2]) or Judge())
+    tagged = (np.arange(SIZE * 3).reshape(SIZE, 3) % 2).astype(bool)
+    follow(monkeypatch, as_dataset(images(True).x, tagged, task="multi-label"), Trial(4, 1, 40))
+    assert set(made) == {3}
+
+
+class Judge:
+    def judge(self, k):
+        return JUDGED[k]
+
+
 def follow(monkeypatch, data, trial, planned=SIZE):
     asked = []
 

@@ -13,7 +13,7 @@ from augury.augmentations import flips, identity, parse
 from augury.data import as_dataset
 from augury.forecasting import series
 from augury.forecasting.effort import DECIDES
-from augury.forecasting.forecast import CUT, PLANNED, QUICK, SMALL, Forecast, expect
+from augury.forecasting.forecast import CUT, PLANNED, QUICK, SLIM, Forecast, expect
 from augury.forecasting.plan import TrainingPlan
 from augury.forecasting.scores import Setting
 from augury.forecasting.scores import trial as module
@@ -247,11 +247,11 @@ def test_folds_of_series_are_averaged_before_log_odds_are_taken(monkeypatch, kin
 
 def test_what_is_said_of_trust(monkeypatch):
     data = images(count=1200)
-    small, less, planned = (several(monkeypatch, data, [0.7], effort=k)[2] for k in (7, 8, 9))
-    assert small.trust() == module._SMALL
+    slim, less, planned = (several(monkeypatch, data, [0.7], effort=k)[2] for k in (7, 8, 9))
+    assert slim.trust() == module._SLIM
     assert planned.trust() == module._PLANNED
     assert less.trust().startswith(f"{module._PLANNED} This trial did less work than those")
-    assert len({module._SMALL, module._PLANNED, module._OWN}) == 3
+    assert len({module._SLIM, module._PLANNED, module._OWN}) == 3
 
 
 def test_trust_is_of_the_work_that_was_done(monkeypatch):
@@ -315,7 +315,7 @@ def test_tables_are_bound_to_the_rows_of_each_fold(monkeypatch):
     assert "linear model is better" not in found.warnings[-1]
 
 
-@pytest.mark.parametrize(("effort", "calibration"), [(2, CUT), (3, QUICK), (6, QUICK), (7, SMALL)])
+@pytest.mark.parametrize(("effort", "calibration"), [(2, CUT), (3, QUICK), (6, QUICK), (7, SLIM)])
 def test_what_a_cut_costs_is_in_the_interval(monkeypatch, effort, calibration):
     """Fewer epochs than planned, or fewer examples than by default."""
     found, score, _, _ = judge(monkeypatch, images(), effort=effort)
@@ -327,7 +327,7 @@ def test_what_a_cut_costs_is_in_the_interval(monkeypatch, effort, calibration):
 
 
 def test_the_less_work_the_wider_the_interval():
-    spreads = [expect(0.4, 0.05, 0.8, True, c)[1] for c in (CUT, QUICK, SMALL, PLANNED)]
+    spreads = [expect(0.4, 0.05, 0.8, True, c)[1] for c in (CUT, QUICK, SLIM, PLANNED)]
     assert spreads == sorted(spreads, reverse=True)
     assert spreads[0] > expect(0.4, 0.05, 0.8, True, CUT)[0]  # wrong by the gain itself, and more
 

@@ -221,18 +221,17 @@ def load_planned(
     network: str | None, data: Dataset, weights: Path | None, pretrained: bool
 ) -> str | nn.Module | None:
     """Return the name of an architecture unchanged, or load the user's own network."""
-    from augury.forecasting.training.grouped import ARCHITECTURES
+    from augury.forecasting.plan import NETWORKS
     from augury.networks.load import is_timm_name, load_network
 
-    if network is None or network in ARCHITECTURES:
+    if network is None or network in NETWORKS:
         if weights is not None:
             raise AuguryError("--weights is for your own network; pass the network with --network")
         return network
     timm = is_timm_name(network)
-    outputs = 1 if data.classes is None else len(data.classes)
     return load_network(
         network, data.shape, weights=weights, pretrained=pretrained and timm,
-        outputs=outputs if timm else None,
+        outputs=data.outputs if timm else None,
     )  # fmt: skip
 
 

@@ -97,8 +97,6 @@ def make_trial(plan: TrainingPlan, data: Dataset, level: int, own: bool = False)
 
     With `own`, a network of the user's own is trained at every level, on images as they are.
     """
-    if not 0 <= level < len(LEVELS):
-        raise AuguryError(f"effort must be from 0 to {len(LEVELS) - 1}, got {level}")
     rung = LEVELS[level]
     if data.kind == "series" and not own:
         return series_trial(plan, data, rung)
@@ -230,8 +228,8 @@ def measure_pace(
             torch.set_num_threads(1)  # as each candidate will have
         step = seconds([], [fold])
         if device.type == "cuda":
-            many = seconds([identity()] * len(candidates), [])
-            return many / min(batch, size) / max(1, len(candidates))
+            many = max(1, len(candidates))
+            return seconds([identity()] * many, []) / min(batch, size) / many
         x = data.batch(fold.train[: min(64, size)], device, torch.float32)
         rng = Rng(0, torch.arange(len(x)))
         begun = time.perf_counter()

@@ -66,16 +66,16 @@ class Calibration:
 PLANNED = Calibration(slope=1.08, floor=0.01, share=0.122)
 """For trials of the planned network itself.
 
-This and the next two are what ``benchmarks/predict.py`` fits to all of its cells."""
+This and the next three are what ``benchmarks/predict.py`` fits to all of its cells."""
 
-SLIM = Calibration(slope=1.12, floor=0.017, share=0.28, clear=0.975)
-"""For trials of a narrow network in its place."""
+SLIM = Calibration(slope=1.0, floor=0.0202, share=0.188, clear=0.975)
+"""For trials of a slim network in its place.
+
+At the stricter `clear`, the trainings of few steps, whose runs differ most, give a verdict to at
+most one in twenty candidates without an effect."""
 
 SMALL = Calibration(slope=0.91, floor=0.024, share=0.4, clear=0.975)
-"""For trials of a small network in its place.
-
-At the stricter `clear`, they decide as often, and in trainings of few steps, whose runs differ
-most, at most one in twenty candidates without an effect gets a verdict."""
+"""For trials of a small network in its place."""
 
 QUICK = replace(SMALL, floor=0.0354)
 """For trials of a small network with less than the default work, whose intervals are wider."""

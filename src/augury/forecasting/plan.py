@@ -13,6 +13,8 @@ from augury._base.text import shown
 
 EPOCHS = 40
 """Assumed where the user names no number: what small image sets are commonly trained for."""
+NETWORKS = ("cnn", "resnet", "lenet")
+"""Networks for images that can be planned by name."""
 
 
 @dataclass(frozen=True)

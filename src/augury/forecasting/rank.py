@@ -37,14 +37,14 @@ from augury.features import (
     GradientFeatures,
     PatchFeatures,
 )
+from augury.forecasting.effort import LEVELS
 from augury.forecasting.forecast import Judgement
 from augury.forecasting.gallery import make_gallery
-from augury.forecasting.plan import TrainingPlan
+from augury.forecasting.plan import NETWORKS, TrainingPlan
 from augury.forecasting.scores import SCORES, Score, Setting
 from augury.forecasting.scores.base import Judged
 from augury.forecasting.series import series_plan
 from augury.forecasting.tables import table_of
-from augury.forecasting.training.grouped import ARCHITECTURES
 from augury.forecasting.training.own import OwnNetwork
 from augury.forecasting.training.spectrogram import front_end
 from augury.forecasting.unchanged import changes_nothing
@@ -189,7 +189,7 @@ def rank(
     budget = as_budget(budget)
     seed, n_views = as_seed(seed), as_whole("n_views", n_views, 1, MOST_VIEWS)
     batch_size = batch_size if batch_size is None else as_whole("batch_size", batch_size, 1)
-    effort = effort if effort is None else as_whole("effort", effort, 0)
+    effort = effort if effort is None else as_whole("effort", effort, 0, len(LEVELS) - 1)
     if budget is not None and effort is not None:
         raise AuguryError("pass either budget or effort, not both")
     max_examples = max_examples if max_examples is None else as_whole("max_examples", max_examples)
@@ -316,20 +316,24 @@ def _follows(
 def planned_network(
     plan: TrainingPlan, network: str | nn.Module | None, pretrained: bool, tune: str
 ) -> tuple[TrainingPlan, nn.Module | None]:
-    """Return the plan with its network named, and the network where it is the user's own."""
+    """Return the plan with its network named, and the network where it is the user's own.
+
+    What `pretrained` and `tune` leave at their defaults is as the plan has it.
+    """
+    pretrained, tune = pretrained or plan.pretrained, plan.tune if tune == "all" else tune
+    if isinstance(network, nn.Module):
+        name = plan.network if plan.network != TrainingPlan().network else type(network).__name__
+        return replace(plan, network=name, pretrained=pretrained, tune=tune), network
     if network is None:
         if pretrained or tune != "all":
             raise AuguryError(
                 "pretrained and tune are only for your own network; pass it as network"
             )
-        return plan, None
-    if isinstance(network, nn.Module):
-        name = plan.network if plan.network != TrainingPlan().network else type(network).__name__
-        return replace(plan, network=name, pretrained=pretrained, tune=tune), network
-    if network not in ARCHITECTURES:
+        network = plan.network
+    if network not in NETWORKS:
         raise AuguryError(
-            f"network must be cnn, resnet, lenet or a torch.nn.Module, got {network!r}; load your "
-            "own with augury.load_network"
+            f"network must be {', '.join(NETWORKS)} or a torch.nn.Module, got {network!r}; load "
+            "your own with augury.load_network"
         )
     return replace(plan, network=network), None
 

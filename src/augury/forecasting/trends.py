@@ -54,7 +54,7 @@ def find_trends(
     rate
         The exponent of the learning curve that the trial saw.
     """
-    classes = None if data.classes is None else len(data.classes)
+    classes = None if data.task == "regression" else data.outputs
 
     def judge(folds: Sequence[HeldOut], trained: int, examples: int) -> list[Judgement]:
         forecast = Forecast(

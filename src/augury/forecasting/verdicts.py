@@ -14,8 +14,8 @@ SURE, PROBABLE = 0.9, 0.75
 CLEAR = 0.95
 """How sure it must be, besides, that a change in a trial is more than the noise of its runs.
 
-On sources that the constants were not fitted to, 98 % of what is then said was right. (A small
-network's trials need more: `augury.forecasting.forecast.SMALL`.)"""
+On sources that the constants were not fitted to, 98 % of what is then said was right. (Trials of a
+slim or small network need more: `augury.forecasting.forecast.SLIM`.)"""
 
 FAINT = 0.9
 """How sure that must be for anything to be said at all, even "probably".

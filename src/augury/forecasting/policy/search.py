@@ -49,7 +49,6 @@ from augury.forecasting.verdicts import POINTS
 _FEW = 60  # examples, below which nothing can be told
 _CLEARLY = 2.0  # standard errors of a gain: what is worse by more leaves the race
 _TIED = 1.0  # standard errors: what is worse by less cannot be told from the best
-_NETWORKS = ("cnn", "resnet", "lenet")
 MILD = "translation(0.1) >> scaling(0.9,1.1)"  # what changes the label of hardly any image
 
 
@@ -127,11 +126,6 @@ def search_policy(
     started = time.perf_counter() if started is None else started
     given, stated = TrainingPlan.of(plan, epochs), TrainingPlan.stated(plan, epochs, network)
     given, module = planned_network(given, network, pretrained, tune)
-    if module is None and given.network not in _NETWORKS:
-        raise AuguryError(
-            f"the plan's network must be {', '.join(_NETWORKS[:-1])} or {_NETWORKS[-1]}, got "
-            f"{given.network!r}; pass your own with network="
-        )
     budget = as_budget(budget)
     seed = as_seed(seed)
     max_examples = max_examples if max_examples is None else as_whole("max_examples", max_examples)

@@ -74,7 +74,8 @@ class OwnNetwork:
         wanted = data.outputs
         if not isinstance(out, Tensor) or out.shape != (len(x), wanted):
             came = tuple(out.shape[1:]) if isinstance(out, Tensor) else kind_of(out)
-            target = "one number" if data.classes is None else f"{wanted} classes"
+            several = f"{wanted} {'labels' if data.tags else 'classes'}"
+            target = "one number" if data.task == "regression" else several
             raise AuguryError(
                 f"the network returns {_count(came)} per example, but the data has {target}; "
                 f"give its last layer {wanted} outputs, e.g. nn.Linear(in_features, {wanted})"

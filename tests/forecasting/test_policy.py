@@ -398,7 +398,7 @@ def test_what_cannot_be_searched_is_refused(digits):
     with pytest.raises(AuguryError, match="too short for one search; give at least"):
         search_policy(digits, budget=0.01, device="cpu")
     with pytest.raises(
-        AuguryError, match="must be cnn, resnet, lenet or a torch.nn.Module, got 'mine'"
+        AuguryError, match=r"must be cnn, resnet, lenet or a torch\.nn\.Module, got 'mine'"
     ):
         search_policy(digits, plan=augury.TrainingPlan(network="mine"))
     with pytest.raises(AuguryError, match="either epochs or a plan"):

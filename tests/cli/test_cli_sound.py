@@ -79,7 +79,13 @@ def test_shards_are_not_recordings(run, tmp_path):
         x = np.random.default_rng(k).normal(size=(20, 3))
         np.savez(tmp_path / f"part-{k}.npz", x=x, y=np.arange(20) % 2)
     fit = ("fit", tmp_path, "--n-components", 8, "--out", tmp_path.parent / "m")
-    said_in_one_line(run(*fit, "--rate", 2000), "--rate and --seconds are for recordings")
+    said_in_one_line(run(*fit, "--rate", 2000), "--rate cannot be used with shards; remove it")
+    said_in_one_line(
+        run(*fit, "--group", "a", "--seconds", 2),
+        "--group and --seconds cannot be used with shards; remove them",
+    )
+    ranked = ("rank", tmp_path, "--score", "alignment", "--max-examples", 0, "-a", "jitter(0.1)")
+    said_in_one_line(run(*ranked, "--group", "a"), "--group cannot be used with shards; remove it")
 
 
 def test_recordings_are_sound_whatever_is_asked(run, recordings):

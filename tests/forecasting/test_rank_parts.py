@@ -21,11 +21,12 @@ from augury.data import as_dataset
 from augury.data.stream import Shards
 from augury.features import GradientFeatures
 from augury.forecasting.forecast import Judgement
-from augury.forecasting.rank import as_budget, digest_weights
+from augury.forecasting.rank import as_budget
 from augury.forecasting.scores import SCORES, Score
 from augury.forecasting.scores.base import Judged
 from augury.forecasting.training.spectrogram import front_end
 from augury.forecasting.unchanged import changes_nothing
+from augury.networks.digest import digest_network
 from augury.networks.layers import Layer
 
 module = sys.modules["augury.forecasting.rank"]  # the package has a function of this name
@@ -108,13 +109,6 @@ def test_a_ranking_keeps_its_jobs_in_the_journal_that_is_named(noted, tmp_path):
     refused("its data differs", augury.rank, images(18), augmentations=["flips"], journal=where)
 
 
-def test_weights_have_a_hash():
-    one = digest_weights(network())
-    assert one == digest_weights(network())
-    assert one != digest_weights(network(1))
-    assert len(bytes.fromhex(one)) == 16
-
-
 def test_a_journal_depends_on_the_weights_of_the_network():
     stream = SimpleNamespace(digest=lambda: "d")
     keys = []
@@ -123,8 +117,8 @@ def test_a_journal_depends_on_the_weights_of_the_network():
         setting = module.Setting(images(), None, 3, 5, CPU, own=own)
         keys.append(module._key(stream, setting, "trial"))
     assert keys[0] == keys[1]
-    assert keys[0]["network"] == digest_weights(network())
-    assert keys[2]["network"] == digest_weights(network(1)) != keys[0]["network"]
+    assert keys[0]["network"] == digest_network(network())
+    assert keys[2]["network"] == digest_network(network(1)) != keys[0]["network"]
     assert module._key(stream, replace(setting, own=None), "trial")["network"] is None
 
 

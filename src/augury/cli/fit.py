@@ -12,7 +12,7 @@ from augury._base.errors import AuguryError
 from augury.cli import options
 from augury.cli.interrupted import resumable
 from augury.cli.output import check_outputs
-from augury.cli.reading import connected, read, stream
+from augury.cli.reading import connected, read_or_stream
 
 if TYPE_CHECKING:
     import numpy as np
@@ -76,6 +76,7 @@ def fit(
 
     from augury._base.progress import bar
     from augury.augmentations import parse
+    from augury.data import is_sharded
     from augury.kernel import (
         AugmentedKernelClassifier,
         AugmentedKernelRegressor,
@@ -83,15 +84,11 @@ def fit(
     )
 
     parsed = parse(specs[0])
-    whole = None
-    if not holdout and loss == "quadratic":
-        whole = stream(data, label=label, size=size, kind=kind, task=task, seed=seed)
-    if whole is not None and (rate is not None or seconds is not None):
-        raise AuguryError("--rate and --seconds are for recordings, not for shards; remove them")
-    if journal is not None and cluster is None and whole is None:
+    streamed = not holdout and loss == "quadratic"
+    if journal is not None and cluster is None and not (streamed and is_sharded(data)):
         raise AuguryError("--journal saves the sums of shards; use it with shards or --cluster")
-    found = whole.about if whole is not None else read(
-        data, label=label, size=size, kind=kind, task=task, group=group, seed=seed,
+    found, whole = read_or_stream(
+        data, streamed, label=label, size=size, kind=kind, task=task, group=group, seed=seed,
         skip_bad=skip_bad, rate=rate, seconds=seconds,
     )  # fmt: skip
     if holdout:  # or a copy of a held-out example would be predicted from memory

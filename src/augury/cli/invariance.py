@@ -17,7 +17,7 @@ from augury.cli.output import (
     say,
     say_written,
 )
-from augury.cli.reading import connected, read, stream
+from augury.cli.reading import connected, read_or_stream
 
 if TYPE_CHECKING:
     from augury.results.invariance import InvarianceProfile
@@ -90,14 +90,9 @@ def invariance(
         )
     candidates = [parse(spec, imports=True) for spec in augmentation]
     where = resolve_device(device)
-    whole = None
-    if max_examples == 0:
-        whole = stream(data, label=label, size=size, kind=kind, seed=seed)
-    if whole is not None and (rate is not None or seconds is not None):
-        raise AuguryError("--rate and --seconds are for recordings, not for shards; remove them")
-    found = whole.about if whole is not None else read(
-        data, label=label, size=size, kind=kind, max_examples=max_examples, seed=seed,
-        skip_bad=skip_bad, rate=rate, seconds=seconds,
+    found, whole = read_or_stream(
+        data, max_examples == 0, label=label, size=size, kind=kind, max_examples=max_examples,
+        seed=seed, skip_bad=skip_bad, rate=rate, seconds=seconds,
     )  # fmt: skip
 
     def measure(spec: str, filled: Path | None, kept: Path | None) -> InvarianceProfile:

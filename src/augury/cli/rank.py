@@ -22,7 +22,7 @@ from augury.cli.output import (
     say,
     say_written,
 )
-from augury.cli.reading import connected, read, stream
+from augury.cli.reading import connected, read_or_stream
 
 if TYPE_CHECKING:
     from torch import nn
@@ -164,12 +164,10 @@ def rank(
     parts = {} if pipeline is None else take_apart(load_object(pipeline))
     if parts:
         candidates = [*(candidates or ()), *parts.values()]
-    whole = None
-    if max_examples == 0 and score in ("alignment", "centred-alignment"):
-        whole = stream(data, label=label, size=size, kind=kind, task=task, seed=seed)
-    found = whole.about if whole is not None else read(
-        data, label=label, size=size, kind=kind, task=task, group=group, max_examples=max_examples,
-        seed=seed, skip_bad=skip_bad, rate=rate, seconds=seconds,
+    found, whole = read_or_stream(
+        data, max_examples == 0 and score in ("alignment", "centred-alignment"), label=label,
+        size=size, kind=kind, task=task, group=group, max_examples=max_examples, seed=seed,
+        skip_bad=skip_bad, rate=rate, seconds=seconds,
     )  # fmt: skip
     if background is not None:
         mixed = _backgrounds(background, found, skip_bad)

@@ -7,7 +7,9 @@ import importlib
 import logging
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from augury._base.errors import AuguryError
 
 if TYPE_CHECKING:
     from augury.cluster import Workers
@@ -74,18 +76,36 @@ def read(
         )
 
 
-def stream(
+def read_or_stream(
     data: str,
+    streamed: bool,
     *,
     label: str | None,
     size: int | None,
     seed: int,
     kind: str | None = None,
     task: str | None = None,
-) -> Shards | None:
-    """Open DATA without reading it whole, where it is a directory of shards; None otherwise."""
+    group: str | None = None,
+    rate: int | None = None,
+    seconds: float | None = None,
+    **options: Any,
+) -> tuple[Dataset, Shards | None]:
+    """Read DATA; if it is a directory of shards and may be `streamed`, open it instead.
+
+    Shards come with a sample of their examples, which says what they are.
+    """
     from augury.data import is_sharded, open_shards
 
-    if not is_sharded(data):
-        return None
-    return open_shards(data, label=label, size=size, kind=kind, task=task, seed=seed)
+    if not (streamed and is_sharded(data)):
+        found = read(
+            data, label=label, size=size, kind=kind, task=task, group=group, rate=rate,
+            seconds=seconds, seed=seed, **options,
+        )  # fmt: skip
+        return found, None
+    refused = {"--group": group, "--rate": rate, "--seconds": seconds}
+    given = [name for name, value in refused.items() if value is not None]
+    if given:
+        pronoun = "it" if len(given) == 1 else "them"
+        raise AuguryError(f"{' and '.join(given)} cannot be used with shards; remove {pronoun}")
+    shards = open_shards(data, label=label, size=size, kind=kind, task=task, seed=seed)
+    return shards.about, shards

@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
-from hashlib import blake2b
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -49,6 +48,7 @@ from augury.forecasting.training.own import OwnNetwork
 from augury.forecasting.training.spectrogram import front_end
 from augury.forecasting.unchanged import changes_nothing
 from augury.forecasting.verdicts import UNDECIDED, explain, verdict
+from augury.networks.digest import digest_network
 from augury.networks.layers import Layer
 from augury.report.words import TRAINED
 from augury.results.ranking import Baseline, Ranking, Row
@@ -283,14 +283,6 @@ def _counts(stream: Shards) -> dict[str, Any]:
     return {"examples": len(stream), "counts": counts}
 
 
-def digest_weights(module: nn.Module) -> str:
-    """Return a hash of the weights of a module."""
-    values = blake2b(digest_size=16)
-    for value in module.state_dict().values():
-        values.update(value.cpu().float().numpy().tobytes())
-    return values.hexdigest()
-
-
 def _key(stream: Stream, setting: Setting, score: str) -> dict[str, Any]:
     """Return what the jobs of a ranking depend on, apart from their names."""
     phi, own = setting.phi, setting.own
@@ -298,8 +290,8 @@ def _key(stream: Stream, setting: Setting, score: str) -> dict[str, Any]:
         "version": __version__,
         "data": stream.digest(),
         "score": score,
-        "features": None if phi is None else [phi.describe(), digest_weights(phi)],
-        "network": None if own is None else digest_weights(own.network),
+        "features": None if phi is None else [phi.describe(), digest_network(phi)],
+        "network": None if own is None else digest_network(own.network),
         "n_views": setting.n_views,
         "seed": setting.seed,
         "plan": asdict(setting.plan),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -97,9 +97,14 @@ def hurt_classes(row: Row) -> list[tuple[str, float]]:
     return sorted(lost, key=lambda pair: pair[1])
 
 
-def _data(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
-    for code, sentence in ranking.dataset.get("warnings") or ():
+def about_data(dataset: dict[str, Any]) -> Iterator[Finding]:
+    """Yield the warnings in the description of a data set as findings."""
+    for code, sentence in dataset.get("warnings") or ():
         yield Finding(*_WARNINGS[code][:3], (sentence,), *_WARNINGS[code][3:])
+
+
+def _data(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
+    yield from about_data(ranking.dataset)
     for sentence in ranking.warnings:
         yield Finding(
             "A014", "warning", "No verdicts are given", (sentence,),

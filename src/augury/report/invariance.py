@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from augury._base.text import count, listed
 from augury.report.heat import LEVELS, HeatMap, heat_map
 from augury.report.intervals import Chart, ChartInterval, interval_chart
 from augury.report.markdown import block, code, escape, table
-from augury.report.page import json_name, render_page
+from augury.report.page import fragment_id, json_name, render_page
 from augury.report.words import INTERVAL, duration
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def to_html(profile: InvarianceProfile) -> str:
         interval=INTERVAL,
         paste=_paste(profile),
         facts=facts(profile),
-        uid="a" + hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8],
+        uid=fragment_id(text),
     )
 
 

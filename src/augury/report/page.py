@@ -50,6 +50,11 @@ def json_name(kind: str, name: str) -> str:
     return "-".join([kind, *re.findall("[A-Za-z0-9]+", name)]) + ".json"
 
 
+def fragment_id(text: str) -> str:
+    """Return an id for elements of a page made from `text`: several pages may share a notebook."""
+    return "a" + hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
+
+
 def asset(name: str) -> str:
     """Read a style or a script that travels with the package."""
     return (_TEMPLATES / name).read_text(encoding="utf-8")

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
 
 from augury._base.text import count
 from augury.report.charts import draw_intervals
-from augury.report.findings import SEVERITIES, Finding
+from augury.report.findings import SEVERITIES, Finding, about_data
 from augury.report.intervals import Chart, ChartInterval, interval_chart
 from augury.report.markdown import block, code, escape, table
-from augury.report.page import asset, json_name, render, render_page
+from augury.report.page import asset, fragment_id, json_name, render, render_page
 from augury.report.pictures import strips
 from augury.report.ranking import no_pictures, plan_words
 from augury.report.words import INTERVAL, TONES, Unit, chance, duration
 
-if TYPE_CHECKING:
-    from augury.results.ranking import Gallery
+if TYPE_CHECKING:  # what searches lies above this layer
+    from augury.forecasting.policy import Policy, PolicyRow
 
 
 _BETTER = (
@@ -39,69 +39,6 @@ _BETTER = (
 """The findings on recipes with a higher gain, by whether they may be chosen."""
 
 
-class ShownRow(Protocol):
-    """One policy of the search, as the page reads it."""
-
-    @property
-    def spec(self) -> str: ...
-    @property
-    def role(self) -> str: ...
-    @property
-    def gain(self) -> float: ...
-    @property
-    def low(self) -> float: ...
-    @property
-    def high(self) -> float: ...
-    @property
-    def probability(self) -> float: ...
-    @property
-    def rounds(self) -> int: ...
-    @property
-    def part(self) -> str: ...
-    @property
-    def allowed(self) -> bool: ...
-
-
-class ShownPolicy(Protocol):
-    """The result of a search, as the page reads it; what searches lies above this layer."""
-
-    @property
-    def spec(self) -> str: ...
-    @property
-    def rows(self) -> Sequence[ShownRow]: ...
-    @property
-    def chosen(self) -> ShownRow: ...
-    @property
-    def contributions(self) -> dict[str, float]: ...
-    @property
-    def per_class(self) -> dict[str, tuple[float, float, float]]: ...
-    @property
-    def baseline(self) -> float: ...
-    @property
-    def reason(self) -> str: ...
-    @property
-    def dataset(self) -> dict[str, Any]: ...
-    @property
-    def plan(self) -> dict[str, Any]: ...
-    @property
-    def trust(self) -> str: ...
-    @property
-    def path(self) -> Sequence[dict[str, Any]]: ...
-    @property
-    def seed(self) -> int: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def command(self) -> str: ...
-    @property
-    def gallery(self) -> Gallery | None: ...
-    @property
-    def words(self) -> Sequence[Any]: ...
-    @property
-    def code(self) -> dict[str, str]: ...
-    def to_json(self) -> str: ...
-
-
 UNIT = Unit("points", 1)
 _MOST_CLASSES = 40
 
@@ -120,7 +57,7 @@ _NAMES = {
 """What people call the usual recipes."""
 
 
-def to_html(policy: ShownPolicy) -> str:
+def to_html(policy: Policy) -> str:
     """Return a policy as one self-contained page."""
     name = str(policy.dataset.get("name", "the data"))
     return render_page(
@@ -139,12 +76,12 @@ def to_html(policy: ShownPolicy) -> str:
     )
 
 
-def to_fragment(policy: ShownPolicy) -> str:
+def to_fragment(policy: Policy) -> str:
     """Return the policy and its comparison for a notebook, without a script."""
     return render("policy_fragment.html", style=asset("parts.css"), **_shared(policy))
 
 
-def to_markdown(policy: ShownPolicy) -> str:
+def to_markdown(policy: Policy) -> str:
     """Return a policy as Markdown, in the order of the page."""
     lead, *rest = sentences(policy)
     rows = [
@@ -193,7 +130,7 @@ def to_markdown(policy: ShownPolicy) -> str:
     return ("\n\n".join(filter(None, parts)) + "\n").encode("utf-8", "replace").decode()
 
 
-def policy_figure(policy: ShownPolicy) -> Figure:
+def policy_figure(policy: Policy) -> Figure:
     """Draw the gains of the policy and of the usual recipes with their 95 % intervals."""
     rows = compared(policy)
     return draw_intervals(
@@ -203,7 +140,7 @@ def policy_figure(policy: ShownPolicy) -> Figure:
     )
 
 
-def sentences(policy: ShownPolicy) -> list[str]:
+def sentences(policy: Policy) -> list[str]:
     """Return what to do and why, the most important sentence first."""
     name, chosen = policy.dataset.get("name", "the data"), policy.chosen
     if policy.spec == "identity":
@@ -219,18 +156,18 @@ def sentences(policy: ShownPolicy) -> list[str]:
     return [f"No gain is certain on {name}; try this policy first: {said}", policy.reason]
 
 
-def compared(policy: ShownPolicy) -> list[ShownRow]:
+def compared(policy: Policy) -> list[PolicyRow]:
     """Return the policy and its rivals, best first; nothing where nothing was tried."""
     rows = [row for row in policy.rows if row.role in ("chosen", "rival") and row.rounds]
     return sorted(rows, key=lambda row: -row.gain)
 
 
-def label(row: ShownRow) -> str:
+def label(row: PolicyRow) -> str:
     """Return what a policy is called in the comparison."""
     return "this policy" if row.role == "chosen" else _NAMES.get(row.spec, row.spec)
 
 
-def find(policy: ShownPolicy) -> tuple[Finding, ...]:
+def find(policy: Policy) -> tuple[Finding, ...]:
     """Return the findings of a policy, the most serious first."""
     found = []
     hurt = [
@@ -267,12 +204,11 @@ def find(policy: ShownPolicy) -> tuple[Finding, ...]:
                 "Leave them out if they cost time.",
             )
         )
-    for key, sentence in policy.dataset.get("warnings") or ():
-        found.append(Finding("P004", "warning", "About the data", (sentence,), "", key == "few"))
+    found += about_data(policy.dataset)
     return tuple(sorted(found, key=lambda f: (SEVERITIES.index(f.severity), f.code)))
 
 
-def whole(policy: ShownPolicy) -> str:
+def whole(policy: Policy) -> str:
     """Say why no part was left out."""
     if not policy.chosen.rounds:
         return "The policy was not tried, so nothing is known of its parts."
@@ -281,7 +217,7 @@ def whole(policy: ShownPolicy) -> str:
     return "The policy has only one part, so there is nothing to leave out."
 
 
-def variations(policy: ShownPolicy) -> list[tuple[str, ShownRow]]:
+def variations(policy: Policy) -> list[tuple[str, PolicyRow]]:
     """Return the policy at other strengths and for fewer epochs, each with its name."""
     epochs = policy.plan.get("epochs")
     names = {
@@ -295,7 +231,7 @@ def variations(policy: ShownPolicy) -> list[tuple[str, ShownRow]]:
     return shown if len(shown) > 1 else []
 
 
-def paste(policy: ShownPolicy) -> list[tuple[str, str]]:
+def paste(policy: Policy) -> list[tuple[str, str]]:
     """Return what a reader may want to copy, each with its name."""
     lines = [("The policy, as a spec", policy.spec), *policy.code.items()]
     if policy.command:
@@ -303,7 +239,7 @@ def paste(policy: ShownPolicy) -> list[tuple[str, str]]:
     return lines
 
 
-def facts(policy: ShownPolicy) -> list[tuple[str, str]]:
+def facts(policy: Policy) -> list[tuple[str, str]]:
     """Return how the policy was found, as names and values."""
     data = policy.dataset
     rounds = "; ".join(
@@ -325,7 +261,7 @@ def facts(policy: ShownPolicy) -> list[tuple[str, str]]:
     ]
 
 
-def _shared(policy: ShownPolicy) -> dict[str, Any]:
+def _shared(policy: Policy) -> dict[str, Any]:
     text, rows = sentences(policy), compared(policy)
     return {
         "lead": text[0],
@@ -342,16 +278,16 @@ def _shared(policy: ShownPolicy) -> dict[str, Any]:
         "chance": chance,
         "interval": INTERVAL,
         "chart": _chart([(label(row), row.gain, row.low, row.high, _verdict(row)) for row in rows]),
-        "uid": "p",
+        "uid": fragment_id(policy.to_json()),
     }
 
 
-def _planned(policy: ShownPolicy) -> str:
+def _planned(policy: Policy) -> str:
     """Return the planned training in words; nothing for a default that was not tried."""
     return plan_words(policy.plan) if policy.chosen.rounds else ""
 
 
-def _better_by(policy: ShownPolicy, row: ShownRow) -> list[str]:
+def _better_by(policy: Policy, row: PolicyRow) -> list[str]:
     """Return how much better the choice is; nothing for a default that was not tried."""
     chosen = policy.chosen
     if not chosen.rounds:
@@ -359,7 +295,7 @@ def _better_by(policy: ShownPolicy, row: ShownRow) -> list[str]:
     return ["" if row.role == "chosen" else UNIT.signed(chosen.gain - row.gain)]
 
 
-def _verdict(row: ShownRow) -> str:
+def _verdict(row: PolicyRow) -> str:
     """Return a verdict for the colours of the chart: by the interval, then by the probability."""
     if row.low > 0 or row.high < 0:
         return "helps" if row.low > 0 else "hurts"
@@ -386,7 +322,7 @@ def _chart(rows: Sequence[tuple[str, float, float, float, str]]) -> Chart | None
     )
 
 
-def _class_chart(policy: ShownPolicy) -> Chart | None:
+def _class_chart(policy: Policy) -> Chart | None:
     rows = [
         (name, gain, low, high, "helps" if low > 0 else "hurts" if high < 0 else "can't tell")
         for name, (gain, low, high) in policy.per_class.items()
@@ -397,13 +333,13 @@ def _class_chart(policy: ShownPolicy) -> Chart | None:
     return _chart(rows[::-1])
 
 
-def _gallery(policy: ShownPolicy) -> Any:
+def _gallery(policy: Policy) -> Any:
     if no_pictures(policy.dataset, policy.gallery) or policy.gallery is None:
         return ()
     return next(iter(strips(policy.gallery).values()), ())
 
 
-def _contributions(policy: ShownPolicy) -> str:
+def _contributions(policy: Policy) -> str:
     if not policy.contributions:
         return whole(policy)
     ordered = sorted(policy.contributions.items(), key=lambda item: -item[1])

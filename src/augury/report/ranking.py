@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from augury.report import findings, verdict
 from augury.report.curves import strength_curves, trend_curves
 from augury.report.heat import HeatMap, heat_map
 from augury.report.intervals import Chart, ChartInterval, interval_chart
-from augury.report.page import asset, json_name, render, render_page
+from augury.report.page import asset, fragment_id, json_name, render, render_page
 from augury.report.pictures import Strip, strips
 from augury.report.words import (
     INTERVAL,
@@ -87,8 +86,7 @@ def _shared(ranking: Ranking, found: tuple[findings.Finding, ...]) -> dict[str, 
         "baseline": ranking.baseline,
         "unit": Unit.of(ranking),
         "score": score_name(ranking),
-        # Several fragments may share a notebook, so their ids must differ.
-        "uid": "a" + hashlib.sha256(ranking.to_json().encode("utf-8", "replace")).hexdigest()[:8],
+        "uid": fragment_id(ranking.to_json()),
     }
 
 

@@ -42,9 +42,10 @@ from augury.forecasting.policy.space import (
     without,
 )
 from augury.forecasting.policy.trust import trust
-from augury.forecasting.rank import as_budget, digest_weights, planned_network
+from augury.forecasting.rank import as_budget, planned_network
 from augury.forecasting.training.own import OwnNetwork
 from augury.forecasting.verdicts import POINTS
+from augury.networks.digest import digest_network
 
 _FEW = 60  # examples, below which nothing can be told
 _CLEARLY = 2.0  # standard errors of a gain: what is worse by more leaves the race
@@ -172,7 +173,7 @@ def _key(
         "version": __version__,
         "data": InMemory(data, len(data)).digest(),
         "plan": asdict(plan),
-        "network": None if own is None else digest_weights(own.network),
+        "network": None if own is None else digest_network(own.network),
         "always": [repr(a) for a in space.always],
         "never": sorted(space.never),
         "rivals": [repr(a) for a in rivals],

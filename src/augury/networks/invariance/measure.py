@@ -8,7 +8,6 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from augury.augmentations import Augmentation, parse
 from augury.cluster import Cluster, Journal, Tensors, Workers, open_workers
 from augury.data import Dataset, InMemory, Shards, Stream
 from augury.features.orbit import Orbit
+from augury.networks.digest import digest_network
 from augury.networks.invariance.statistic import Invariance
 from augury.networks.layers.find import check_network, check_runs, match_layers
 from augury.networks.layers.read import default_layers, read_layers
@@ -185,13 +185,10 @@ class Task:
 
     def key(self) -> dict[str, Any]:
         """Return what the results depend on, apart from the names of the jobs."""
-        weights = blake2b(digest_size=16)
-        for name, value in self.network.state_dict().items():
-            weights.update(name.encode())
-            weights.update(value.detach().cpu().double().numpy().tobytes())
         return {
-            "version": __version__, "data": self.stream.digest(), "network": weights.hexdigest(),
-            "layers": self.layers, "n_views": self.n_views, "seed": self.seed, "batch": self.batch,
+            "version": __version__, "data": self.stream.digest(),
+            "network": digest_network(self.network), "layers": self.layers,
+            "n_views": self.n_views, "seed": self.seed, "batch": self.batch,
             "type": str(self.dtype), "device": self.device,
         }  # fmt: skip
 

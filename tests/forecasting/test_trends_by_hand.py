@@ -98,7 +98,8 @@ def test_trends_by_hand(monkeypatch, classes):
 
 
 def test_the_smallest_trial_has_one_epoch_and_two_examples(monkeypatch):
-    found, _ = follow(monkeypatch, images(True), Trial(1, examples=3))
+    found, asked = follow(monkeypatch, images(True), Trial(1, examples=3))
+    assert len(asked) == 2  # what was tried is not tried again
     assert found[0].values == (1, 2)
     assert found[0].gains[0] == JUDGED[0].gain
     assert found[1].values == (2, 3, 100)

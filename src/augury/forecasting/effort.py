@@ -86,7 +86,6 @@ _MANY = 20_000  # planned examples: folds of 2,000 order candidates less well th
 _SAFETY = 0.85  # of the budget: steps vary in time
 _MOST_SHARE = 2 / 3  # of the data that a fold may train on
 _LEAST_SHARE = 0.1  # of the plan: a small network on less is too unlike, and one fold is better
-_HELD, _LEAST_HELD, _MOST_HELD = 6, 1000, 2500  # held-out examples: times those trained on
 _SMALL = 40  # pixels: larger images are tried at 64 pixels where the planned network is
 # Images of 64 pixels take three times as long: so many times fewer examples are tried.
 _LARGER = 1.5
@@ -121,7 +120,7 @@ def make_trial(plan: TrainingPlan, data: Dataset, level: int, own: bool = False)
         folds=folds,
         network=plan.network if planned or own else stand_in,
         replicas=rung.replicas,
-        held=min(_MOST_HELD, max(_LEAST_HELD, _HELD * examples)),
+        held=Trial.held_for(examples),
         side=max(data.shape[1:], default=1) if own else 64 if large else 32,
     )
 

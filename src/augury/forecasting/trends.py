@@ -69,12 +69,10 @@ def find_trends(
         )
         return judge(folds, changed.examples, examples)
 
-    few, many = max(1, trial.epochs // 2), 2 * trial.epochs
     half = max(2, trial.examples // 2)
-    along_epochs = {
-        few: again(replace(trial, epochs=few), planned),
-        trial.epochs: judged,
-        many: again(replace(trial, epochs=many), planned),
+    others = {max(1, trial.epochs // 2), 2 * trial.epochs} - {trial.epochs}
+    along_epochs = {trial.epochs: judged} | {
+        epochs: again(replace(trial, epochs=epochs), planned) for epochs in sorted(others)
     }
     along_examples = {
         half: again(replace(trial, examples=half), half),

@@ -30,6 +30,7 @@ from augury.forecasting.training.spectrogram import count_views
 from augury.statistics.precision import average_precision
 from augury.statistics.temperature import calibrated_log_loss
 
+_HELD, _LEAST_HELD, _MOST_HELD = 6, 1000, 2500  # held-out examples: times those trained on
 _REPLICA = 100  # replicas of fold k have numbers k + 100, k + 200, …
 
 
@@ -62,9 +63,14 @@ class Trial:
     folds: int = 2
     network: str = "small"
     replicas: int = 3
-    held: int = 2500
+    held: int = _MOST_HELD
     side: int = 32
     batch: int = 64
+
+    @staticmethod
+    def held_for(examples: int) -> int:
+        """Return how many examples at most are held out where so many are trained on."""
+        return min(_MOST_HELD, max(_LEAST_HELD, _HELD * examples))
 
     def passes(self, candidates: int) -> int:
         """Return how many examples are seen in training, over all networks."""

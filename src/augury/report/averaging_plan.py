@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from augury.report.markdown import block, code, escape, table
+from augury.report.markdown import block, code, document, escape, facts_table, table
 from augury.report.page import render_page
 from augury.report.words import per_cent
 
@@ -105,9 +105,9 @@ def to_markdown(plan: AveragingPlan) -> str:
         "## Layers",
         table(["layer", "MFLOP before", "after", "Δ/D"], layers, right=3),
         "## How it was measured",
-        table(["", ""], [[escape(name), escape(value)] for name, value in facts(plan)]),
+        facts_table(facts(plan)),
     ]
-    return ("\n\n".join(parts) + "\n").encode("utf-8", "replace").decode()
+    return document(parts)
 
 
 def to_html(plan: AveragingPlan) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from augury.report.markdown import escape, table
+from augury.report.markdown import document, escape, facts_table
 from augury.report.page import render_page
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ def to_html(certificate: Certificate) -> str:
 
 def to_markdown(certificate: Certificate) -> str:
     """Write a certificate as Markdown."""
-    rows = [[escape(name), escape(value)] for name, value in facts(certificate)]
-    return f"# {_TITLE}\n\n**{escape(certificate.sentence)}**\n\n{table(['', ''], rows)}\n"
+    lead = f"**{escape(certificate.sentence)}**"
+    return document([f"# {_TITLE}", lead, facts_table(facts(certificate))])
 
 
 def facts(certificate: Certificate) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from augury._base.text import count, listed
 from augury.report.heat import LEVELS, HeatMap, heat_map
 from augury.report.intervals import Chart, ChartInterval, interval_chart
-from augury.report.markdown import block, code, escape, table
+from augury.report.markdown import block, code, document, escape, facts_table, table
 from augury.report.page import fragment_id, json_name, render_page
 from augury.report.words import INTERVAL, duration
 
@@ -215,9 +215,9 @@ def to_markdown(profile: InvarianceProfile) -> str:
         table(header, rows, right=len(header) - 2),
         *(f"{escape(name)}:\n\n{block(text)}" for name, text in _paste(profile)),
         "## How it was measured",
-        table(["", ""], [[escape(name), escape(value)] for name, value in facts(profile)]),
+        facts_table(facts(profile)),
     ]
-    return ("\n\n".join(parts) + "\n").encode("utf-8", "replace").decode()
+    return document(parts)
 
 
 def profile_text(profile: InvarianceProfile) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from augury.report import findings, ranking, verdict
@@ -35,9 +36,14 @@ def to_markdown(result: Ranking) -> str:
         "## Ready to paste",
         _paste(result),
         "## How it was computed",
-        table(["", ""], [[escape(n), escape(value)] for n, value in ranking.facts(result)]),
+        facts_table(ranking.facts(result)),
     ]
-    return ("\n\n".join(parts) + "\n").encode("utf-8", "replace").decode()
+    return document(parts)
+
+
+def document(parts: Iterable[str]) -> str:
+    """Join the parts of a document; what cannot be written as UTF-8 becomes a mark."""
+    return ("\n\n".join(filter(None, parts)) + "\n").encode("utf-8", "replace").decode()
 
 
 def escape(text: str) -> str:
@@ -63,6 +69,11 @@ def table(header: list[str], rows: list[list[str]], right: int = 0, last: int = 
     """Write a table; `right` columns before the `last` are numbers and stand to the right."""
     rule = ["---"] * (len(header) - right - last) + ["--:"] * right + ["---"] * last
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [header, rule, *rows])
+
+
+def facts_table(facts: Iterable[tuple[str, str]]) -> str:
+    """Write names and values as a table without a header."""
+    return table(["", ""], [[escape(name), escape(value)] for name, value in facts])
 
 
 def _findings(result: Ranking) -> str:

@@ -11,7 +11,7 @@ from augury._base.text import count
 from augury.report.charts import draw_intervals
 from augury.report.findings import SEVERITIES, Finding, about_data
 from augury.report.intervals import Chart, ChartInterval, interval_chart
-from augury.report.markdown import block, code, escape, table
+from augury.report.markdown import block, code, document, escape, facts_table, table
 from augury.report.page import asset, fragment_id, json_name, render, render_page
 from augury.report.pictures import strips
 from augury.report.ranking import no_pictures, plan_words
@@ -125,9 +125,9 @@ def to_markdown(policy: Policy) -> str:
         "## Ready to paste",
         "\n\n".join(f"{escape(name)}:\n\n{block(text)}" for name, text in paste(policy)),
         "## How it was found",
-        table(["", ""], [[escape(n), escape(value)] for n, value in facts(policy)]),
+        facts_table(facts(policy)),
     ]
-    return ("\n\n".join(filter(None, parts)) + "\n").encode("utf-8", "replace").decode()
+    return document(parts)
 
 
 def policy_figure(policy: Policy) -> Figure:

@@ -24,7 +24,6 @@ SINGLES, BUILT, FINAL, LAST = 0, 2, 3, 4
 
 PLACES = LAST + MOST_FOLDS
 """Where in the data folds begin, evenly spaced if it is too small for folds of their own."""
-_HELD, _LEAST_HELD, _MOST_HELD = 6, 1000, 2500  # held-out examples: times those trained on
 
 
 @dataclass
@@ -136,7 +135,7 @@ class Rounds:
             epochs=self.plan.epochs if planned else stand_in_epochs(self.plan),
             examples=used,
             folds=PLACES,
-            held=min(_MOST_HELD, max(_LEAST_HELD, _HELD * used)),
+            held=Trial.held_for(used),
             network=self.plan.network if planned else "small",
             side=max(self.data.shape[1:]) if whole else side_of(self.data, large),
         )

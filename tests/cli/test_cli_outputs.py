@@ -83,6 +83,20 @@ def test_an_interrupt_names_the_journal_that_has_what_was_done(tmp_path):
     assert f"finished is saved in {kept}; run the same command" in said(kept)
 
 
+def test_where_a_command_prints_is_no_file_for_its_result(tmp_path):
+    """The JSON would replace what was printed, and the command would end as if all were well."""
+    out = tmp_path / "printed.txt"
+    asked = ["rank", "digits", "-a", "flips", "--effort", "0", "--epochs", "1", "--json"]
+    with out.open("w") as printed:
+        done = subprocess.run(
+            [sys.executable, "-c", "from augury.cli.main import main; main()", *asked, "/dev/stdout"],
+            stdout=printed, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert "--json cannot be written to standard output; name a file" in done.stderr
+    assert out.read_text() == ""
+
+
 def test_a_dash_is_standard_output_and_no_file(run, tmp_path):
     code = run("export", "rotation(10)")
     assert run("export", "rotation(10)", "--out", "-") == code

@@ -101,6 +101,7 @@ def test_any_array_like_gives_the_same(how: str) -> None:
         (3, 4095, ">i4"),
         (-2, 3, "f2"),
         (-9, -4, "i8"),
+        (10, 21, "i4"),
     ],
 )
 def test_pixels_are_scaled_by_the_whole_span(low: int, high: int, dtype: str) -> None:
@@ -115,6 +116,29 @@ def test_pixels_are_scaled_by_the_whole_span(low: int, high: int, dtype: str) ->
     assert float(data.x.max()) == 1
     assert f"pixels from {base} to {high} were scaled" in " ".join(data.notes)
     np.testing.assert_array_equal(x, before)  # the user's array is left as it was
+
+
+@pytest.mark.parametrize(("low", "high"), [(290.0, 300.0), (11.0, 21.0), (0.0, 1e-3), (0.0, 0.09)])
+def test_pixels_far_from_black_and_faint_ones_use_all_levels(low: float, high: float) -> None:
+    """Temperatures in kelvin, normalised histograms: else 256 levels would hold nearly one value.
+
+    The model's own data, and a part of it, can be predicted.
+    """
+    x = np.random.default_rng(0).uniform(low, high, (6, 8, 8))
+    x[0, 0, :2] = low, high
+    data = as_dataset(x, Y6)
+    assert (float(data.x.min()), float(data.x.max())) == (0, 1)
+    assert f"pixels from {low:g} to {high:g} were scaled" in " ".join(data.notes)
+    assert data.preparation is not None
+    np.testing.assert_array_equal(data.preparation.transform(x[2:4]), data.x[2:4].numpy())
+
+
+def test_faint_is_below_a_tenth() -> None:
+    """What is dark, as photos of the night, stays as it is."""
+    x = np.random.default_rng(0).uniform(0, 0.1, (6, 8, 8))
+    x[0, 0, 0] = 0.1
+    np.testing.assert_array_equal(as_dataset(x, Y6).x[:, 0].numpy(), x.astype(np.float32))
+    assert as_dataset(np.zeros((6, 8, 8)), Y6).x.max() == 0
 
 
 def test_pixels_in_the_unit_interval_and_bytes_stay() -> None:

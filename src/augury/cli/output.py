@@ -30,7 +30,7 @@ def check_outputs(*inputs: str | Path | None, **outputs: Path | None) -> None:
     for name, path in outputs.items():
         if path is None:
             continue
-        if path == _PRINTED:
+        if path == _PRINTED or _is_standard_output(path):
             raise AuguryError(f"--{name} cannot be written to standard output; name a file")
         check_writable(path)
         real = os.path.realpath(path)
@@ -42,6 +42,14 @@ def check_outputs(*inputs: str | Path | None, **outputs: Path | None) -> None:
     report = outputs.get("report")
     if report is not None and report.suffix.lower() not in (".html", ".htm", ".md"):
         raise AuguryError(f"the name of a report must end in .html or .md, got {report.name!r}")
+
+
+def _is_standard_output(path: Path) -> bool:
+    """Return whether a path leads to where the command prints, as `/dev/stdout` does."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(sys.stdout.fileno()))
+    except (OSError, ValueError):  # there is no such file, or nothing is printed to one
+        return False
 
 
 def unless_printed(out: Path | None) -> Path | None:

@@ -21,6 +21,8 @@ PIXELS = ("bytes", "binary", "unit", "span")
 
 _SIDES = {"image": 3, "sound": 2, "series": 2, "vector": 1}
 _MOST_COLUMNS = 1_000_000
+_FAINT = 0.1
+"""Floats that stay below this are scaled: of the 256 levels of a pixel, they would use 25."""
 
 
 @dataclass(frozen=True)
@@ -101,10 +103,10 @@ class Preparation:
             return replace(found, mean=tuple(mean.tolist()), deviation=tuple(deviation.tolist()))
         if x.dtype in (np.uint8, np.bool_):
             return replace(found, pixels="binary" if high == 1 else "bytes")
-        if low >= 0 and high <= 1:
+        if low >= 0 and (high == 0 or _FAINT <= high <= 1):
             return replace(found, pixels="unit")
         check_span(low, high)
-        base = min(low, 0.0)
+        base = low if low < 0 or low > high - low else 0.0  # far from 0, it is no black
         return replace(found, pixels="span", span=(base, high if high > base else base + 1))
 
     def notes(self) -> list[str]:
@@ -189,7 +191,7 @@ class Preparation:
         else:
             base, top = self.span
             wide = top - base
-            in_unit = low >= 0 and high <= 1
+            in_unit = low >= 0 and high <= 1 < top
             near = high - base <= 2 * wide and base - low <= wide and high - low >= wide / 10
             if not in_unit and near:
                 return

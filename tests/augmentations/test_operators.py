@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusal import refused
 
 from augury import AuguryError, Rng, parse
 from augury.augmentations import Chain, Power, Then, blur, flips, identity, invert, rotation
@@ -110,3 +111,48 @@ def test_what_cannot_be_joined_is_refused_in_one_line(wrong, words):
     with pytest.raises(AuguryError, match=words) as caught:
         wrong(flips())
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("spec", "maps"),
+    [
+        ("0.5*flips", 5),  # four, and one that changes nothing
+        ("horizontal_flip | identity", 3),
+        ("flips | horizontal_flip | vertical_flip | identity", 9),
+        ("identity >> (0.5*flips)", 5),
+        ("(flips | identity) ** 1", 5),
+        ("horizontal_flip >> (flips | identity | identity | identity)", 14),
+    ],
+)
+def test_a_finite_mixture_has_an_exact_rule_of_all_its_maps(spec, maps):
+    """Equal shares would leave the larger parts without one."""
+    found = parse(spec)
+    assert found.size == maps
+    assert found.nodes(maps - 1) is None
+    x = torch.rand(3, 1, 6, 6, dtype=torch.float64)
+    mean = found.views(x, 4000, Rng(0, torch.arange(3))).mean(0)
+    for n in (maps, maps + 1, 3 * maps):
+        rule = found.nodes(n)
+        assert len(rule.weights) == maps
+        views = found.apply(x.unsqueeze(0), rule.params)
+        exact = torch.einsum("n,nbchw->bchw", rule.weights, views)
+        assert (exact - mean).abs().max() < 0.05
+
+
+def test_parts_without_end_share_what_finite_ones_leave():
+    found = parse("rotation(15) | flips")
+    assert found.nodes(6) is None  # two nodes of a rotation are fewer than its equal share
+    assert len(found.nodes(14).weights) == 14
+    assert len(found.nodes(8).weights) == 8
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int64, torch.bool])
+def test_views_are_made_of_floats(dtype):
+    x = torch.zeros(1, 1, 4, 4, dtype=dtype)
+    refused(
+        f"floating-point examples, got {dtype}",
+        parse("invert").views,
+        x,
+        1,
+        Rng(0, torch.arange(1)),
+    )

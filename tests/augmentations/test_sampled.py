@@ -150,3 +150,13 @@ def test_an_array_of_another_layout_is_explained():
     first = Sampled(lambda x: x.permute(2, 0, 1).numpy() if x.dim() == 3 else x)
     words = "changed an example's shape from|an array is read as height × width × channels"
     refused(words, first.views, torch.rand(2, 3, 4, 5), 1, Rng(0, torch.arange(2)))
+
+
+def test_bytes_stand_for_pixels_in_the_unit_interval_whatever_holds_them():
+    x = torch.zeros(2, 1, 10, 10)
+    x[:, :, 4:6, 4:6] = 1
+    rng = Rng(0, torch.arange(2))
+    tensors = Sampled(lambda z: (z * 255).to(torch.uint8)).views(x, 1, rng)
+    arrays = Sampled(lambda z: (z * 255).astype(np.uint8), takes="array").views(x, 1, rng)
+    assert torch.equal(tensors, arrays)
+    assert torch.equal(tensors[0], x)

@@ -86,10 +86,11 @@ def test_an_interrupt_names_the_journal_that_has_what_was_done(tmp_path):
 def test_where_a_command_prints_is_no_file_for_its_result(tmp_path):
     """The JSON would replace what was printed, and the command would end as if all were well."""
     out = tmp_path / "printed.txt"
+    program = "from augury.cli.main import main; main()"
     asked = ["rank", "digits", "-a", "flips", "--effort", "0", "--epochs", "1", "--json"]
     with out.open("w") as printed:
         done = subprocess.run(
-            [sys.executable, "-c", "from augury.cli.main import main; main()", *asked, "/dev/stdout"],
+            [sys.executable, "-c", program, *asked, "/dev/stdout"],
             stdout=printed, stderr=subprocess.PIPE, text=True, check=False,
         )  # fmt: skip
     assert done.returncode == 2

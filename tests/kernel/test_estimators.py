@@ -295,3 +295,18 @@ def test_the_chosen_penalty_follows_the_curvature_of_the_loss(digits, classes, c
         for loss in ("quadratic", "logistic")
     )
     assert logistic.ridge_ == pytest.approx(quadratic.ridge_ * curvature / 2)
+
+
+def test_the_risk_of_several_outputs_is_the_sum_of_their_shares():
+    rng = np.random.default_rng(0)
+    X = rng.random((400, 3))
+    wave, noise = np.sin(4 * X[:, 0]), rng.normal(size=400)
+    settings = {"n_components": 100, "gamma": 1.0, "precision": "float64", "ridge": 1e-3}
+
+    def risk(*columns):
+        y = np.stack(columns, 1)
+        return AugmentedKernelRegressor("identity", random_state=0, **settings).fit(X, y).risk_
+
+    alone = risk(wave) / wave.var() + risk(noise) / noise.var()
+    assert risk(1000 * wave, noise) == pytest.approx(alone, rel=1e-6)
+    assert risk(wave, np.full(400, 0.1)) == pytest.approx(risk(wave) / wave.var(), rel=1e-6)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 import pytest
 import torch
@@ -9,7 +11,7 @@ from refusal import refused
 from sklearn.datasets import load_digits
 
 from augury.augmentations import parse
-from augury.markov import enumerate_orbits, nearest_chain
+from augury.markov import enumerate_orbits, nearest_chain, stream
 
 
 def test_orbits_of_a_dot_are_the_torus():
@@ -102,3 +104,25 @@ def test_nearest_chain_draws_by_the_seed_and_refuses_what_it_cannot_use():
     refused("floating-point", nearest_chain, np.ones((4, 2), dtype=int), "chain(jitter(0.3):1)")
     with pytest.raises(ValueError, match="image data"):
         nearest_chain(x, "chain(flips:1)")
+
+
+def test_bytes_stay_bytes_and_stand_for_pixels():
+    x = np.array([[[[0, 10], [200, 255]]]], dtype=np.uint8)
+    found = enumerate_orbits(x, "chain(invert:1)")
+    assert found.states.dtype == np.uint8
+    assert found.states.tolist() == [x[0].tolist(), (255 - x[0]).tolist()]
+
+
+@pytest.mark.parametrize("spec", ["0.5*flips", "flips | identity", "pixel_shifts | identity"])
+def test_orbits_of_mixtures(spec):
+    found = enumerate_orbits(np.random.default_rng(0).random((2, 1, 4, 4)), f"chain({spec}:1)")
+    assert len(found.states) in (8, 2 * 16, 2 * 9, 2 * 5)
+    assert found.chain.stationary().sum() == pytest.approx(1)
+
+
+def test_a_stream_does_not_hand_out_the_examples_themselves():
+    x = torch.rand(3, 1, 4, 4)
+    before = x.clone()
+    for step in islice(stream(x, "chain(horizontal_flip:1)"), 20):
+        step.example.mul_(0)
+    assert torch.equal(x, before)

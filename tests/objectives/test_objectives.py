@@ -316,3 +316,9 @@ def test_logistic_curvature_keeps_its_digits_for_large_outputs():
     found = logistic.curvature(x, torch.ones(3, 1))
     by_hand = [0.25 / math.cosh(v / 2) ** 2 for v in (20, -20, 30)]
     assert found.tolist() == pytest.approx(by_hand, rel=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool])
+def test_the_logistic_loss_refuses_classes_0_and_1(dtype):
+    y = torch.tensor([0, 1]).to(dtype)
+    refused("labels −1 and 1, not 0 and 1", logistic, torch.tensor([3.0, 3.0]), y)

@@ -256,6 +256,10 @@ class Family(Augmentation):
 def _check_views(x: Any, n_views: Any, rng: Any) -> int:
     """Return the number of views; raise unless views of x can be made."""
     check_tensor(x)
+    if not x.is_floating_point():
+        raise AuguryError(
+            f"views are made of floating-point examples, got {x.dtype}; divide bytes by 255"
+        )
     check_kind("rng", rng, Rng, "an Rng, such as augury.Rng(0, torch.arange(len(x)))")
     return as_whole("n_views", n_views, 1)
 

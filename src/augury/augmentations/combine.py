@@ -82,8 +82,7 @@ class Then(_Composite):
     def nodes(self, n: int) -> Nodes | None:
         if self.size is None or self.size > n:
             return None  # a grid over several continuous parameters is no better than draws
-        rules = [part.nodes(n) for part in self.parts]
-        return _product([rule for rule in rules if rule is not None])
+        return _product([_rule(part, n) for part in self.parts])
 
     def apply(self, x: Tensor, params: Params) -> Tensor:
         for part, p in zip(self.parts, params, strict=True):
@@ -246,10 +245,12 @@ class Mixture(_Composite):
         return (torch.bucketize(u, bounds), *self._draw_parts(n, rng))
 
     def nodes(self, n: int) -> Nodes | None:
-        share = n // len(self.parts)
-        if share == 0:
+        sizes = [part.size for part in self.parts]
+        left, others = n - sum(size or 0 for size in sizes), sizes.count(None)
+        share = left // others if others else 0  # finite parts take what they need, no more
+        if left < 0 or (others and share < max(1, n // len(sizes))):
             return None
-        rules = [part.nodes(share) for part in self.parts]
+        rules = [part.nodes(size or share) for part, size in zip(self.parts, sizes, strict=True)]
         if any(rule is None for rule in rules):
             return None
         return _union([rule for rule in rules if rule is not None], self.probabilities)
@@ -283,6 +284,14 @@ def as_augmentation(given: Any) -> Augmentation:
 def bracket(part: Augmentation, *looser: type) -> str:
     """Write a part, in brackets if it binds less than what it stands in."""
     return f"({part})" if isinstance(part, looser) else repr(part)
+
+
+def _rule(part: Augmentation, n: int) -> Nodes:
+    """Return the exact rule of a finite augmentation of at most n maps."""
+    rule = part.nodes(n)
+    if rule is None:
+        raise AuguryError(f"{part} says that it has {part.size} maps, but gave no rule of so many")
+    return rule
 
 
 def _product(rules: list[Nodes]) -> Nodes:

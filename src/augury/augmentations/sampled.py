@@ -219,8 +219,9 @@ def _back(out: Any, like: Tensor) -> Any:
     if isinstance(out, Image.Image):
         out = np.asarray(out)
     if isinstance(out, np.ndarray) and out.dtype.kind in "biuf":
-        scale = 255 if out.dtype == np.uint8 else 1
         if like.dim() == 3:
             out = np.moveaxis(out if out.ndim == 3 else out[..., None], -1, 0)
-        out = torch.from_numpy(np.array(out)) / scale  # a copy: it may be read-only
-    return out.to(like) if isinstance(out, Tensor) else out
+        out = torch.from_numpy(np.array(out))  # a copy: it may be read-only
+    if isinstance(out, Tensor):
+        return out.to(like) / 255 if out.dtype == torch.uint8 else out.to(like)
+    return out

@@ -7,14 +7,20 @@ from collections.abc import Iterator
 from typing import Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from augury._base.errors import AuguryError
 from augury._base.given import as_number, as_seed, as_whole, check_kind
 from augury._base.rng import Rng
 from augury.augmentations.base import Augmentation, Nodes, Params, matrices, to_device
 from augury.features.base import FeatureMap
-from augury.features.fourier import FourierFeatures, products, waves, waves_and_contrasts
+from augury.features.fourier import (
+    FourierFeatures,
+    check_no_gradient,
+    products,
+    waves,
+    waves_and_contrasts,
+)
 
 _CHUNK = 1 << 24  # values of transformed frequencies made in one go
 _SMALL = 1024  # values of an example, up to which a map is a matrix that is cheap to multiply by
@@ -90,6 +96,7 @@ class AugmentedFourier(FeatureMap):
         self.weights: Tensor | None
         self.register_buffer("nodes", None, persistent=False)
         self.register_buffer("weights", None, persistent=False)
+        self.register_load_state_dict_post_hook(_renew)
 
     def fit(self, x: Tensor, y: Tensor | None = None) -> Self:
         """Fit φ to examples as they are, then transform its frequencies."""
@@ -205,8 +212,12 @@ class AugmentedFourier(FeatureMap):
         """The numbers of the nodes, pair by pair."""
         return [j for pair in self._pairs for j in pair]
 
-    @torch.no_grad()
     def forward(self, x: Tensor) -> Tensor:
+        check_no_gradient(x)
+        return self._averages(x)
+
+    @torch.no_grad()
+    def _averages(self, x: Tensor) -> Tensor:
         if self.weights is None:
             raise AuguryError("these augmented features have no nodes yet: call fit first")
         given, size = self.weights.tolist(), self._together(x)
@@ -307,6 +318,13 @@ def _pairs(weights: Tensor) -> list[tuple[int, ...]]:
         same = math.isclose(float(weights[j]), float(weights[last - j]))
         found += [(j, last - j)] if same else [(j,), (last - j,)]
     return found + [(last // 2,)] * (len(weights) % 2)
+
+
+def _renew(features: nn.Module, keys: object) -> None:
+    """Make the nodes again, once other frequencies of φ have been loaded."""
+    assert isinstance(features, AugmentedFourier)
+    if features.weights is not None:
+        features.prepare(features.weights)
 
 
 def _columns(params: object, rows: slice) -> object:

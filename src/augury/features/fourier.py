@@ -169,6 +169,7 @@ class FourierFeatures(FeatureMap):
         return phase if self.offsets is None else phase + self.offsets
 
     def forward(self, x: Tensor) -> Tensor:
+        check_no_gradient(x)
         return waves([(self.phases(x),)], [1.0], self.d)
 
     def describe(self) -> str:
@@ -195,6 +196,14 @@ def products(x: Tensor, frequencies: Tensor, *, short: bool, out: Tensor | None 
     if not short:
         return torch.mm(x, frequencies.mT, out=out)
     return torch.mm(x.bfloat16(), frequencies.mT.bfloat16(), out=out)
+
+
+def check_no_gradient(x: Tensor) -> None:
+    """Raise if a gradient with respect to x would be lost: features are written in place."""
+    if x.requires_grad and torch.is_grad_enabled():
+        raise AuguryError(
+            "Fourier features have no gradient with respect to their input; pass x.detach()"
+        )
 
 
 def waves(

@@ -19,6 +19,9 @@ from augury.kernel.base import KernelModel, Progress
 from augury.kernel.inputs import read_inputs, read_target
 from augury.kernel.streamed import streamed
 
+_ROUNDING = 1e-12
+"""Values that differ by less than this share of their mean are one value, rounded."""
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class AugmentedKernelRegressor(RegressorMixin, KernelModel):
@@ -32,6 +35,12 @@ class AugmentedKernelRegressor(RegressorMixin, KernelModel):
         As for `AugmentedKernelClassifier`.
     objective, ridge, prediction, precision, memory, device, random_state
         As for `AugmentedKernelClassifier`.
+
+    Attributes
+    ----------
+    risk_
+        The estimated squared error on new data, by generalised cross-validation. For several
+        outputs, the sum of their errors, each as a share of the variance of its output.
 
     Examples
     --------
@@ -76,8 +85,8 @@ class AugmentedKernelRegressor(RegressorMixin, KernelModel):
             )
         self._flat = values.ndim == 1
         target = torch.from_numpy(values.reshape(len(values), -1).copy())
-        mean = target.mean(0)
-        scale = target.std(0, correction=0).clamp_min(1e-30)
+        mean, spread = target.mean(0), target.std(0, correction=0)
+        scale = spread.where(spread > _ROUNDING * mean.abs(), 1.0)  # else a column is constant
         if not float(torch.cat([mean.abs(), scale]).max()) <= 1e30:
             raise AuguryError(
                 f"y holds numbers up to {float(target.abs().max()):.0e}; divide it by a number "
@@ -90,7 +99,8 @@ class AugmentedKernelRegressor(RegressorMixin, KernelModel):
         self._solve_quadratic(x, centred.to(like), progress)
         self._weights = self._weights * scale.to(like)
         self._bias = mean.to(like.device)  # in float64: it may be far larger than what varies
-        self.risk_ = self.risk_ * float(scale.square().mean())
+        if len(scale) == 1:
+            self.risk_ = self.risk_ * float(scale.square())
         return self
 
     def _fit_shards(

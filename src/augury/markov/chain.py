@@ -137,12 +137,18 @@ class FiniteChain:
         """Sparse factors of (1+β)I − A, made once; for chains whose factors do not fill up."""
         system = (1 + self.beta) * sp.eye_array(self.states, format="csc") - self.A.tocsc()
         # its rows are diagonally dominant, so no pivoting is needed
-        return splu(
-            system,
-            permc_spec="MMD_AT_PLUS_A",
-            diag_pivot_thresh=0.0,
-            options={"SymmetricMode": True},
-        )
+        try:
+            return splu(
+                system,
+                permc_spec="MMD_AT_PLUS_A",
+                diag_pivot_thresh=0.0,
+                options={"SymmetricMode": True},
+            )
+        except RuntimeError as error:  # rounding has made a row of the system zero
+            raise AuguryError(
+                f"the chain's rates, β = {self.beta:g}, are too large to compute with; use smaller "
+                "rates"
+            ) from error
 
     def checks(self) -> Checks:
         """Report what the theory needs: stochastic rows, reversibility, positivity."""

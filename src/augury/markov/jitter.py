@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.gaussian_process.kernels import Hyperparameter, Kernel, StationaryKernelMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -118,7 +118,7 @@ class JitterKernel(StationaryKernelMixin, Kernel):  # type: ignore[misc]  # as s
         return f"JitterKernel(sigma={self.sigma:.3g}, beta={self.beta:.3g})"
 
 
-class JitterFeatures(TransformerMixin, BaseEstimator):
+class JitterFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Random features z with z(x)·z(y) ≈ the jitter kernel: cosines at random frequencies.
 
     The kernel is a mixture of Gaussians, so its spectrum is one too: draw i by w_i, then the
@@ -157,6 +157,7 @@ class JitterFeatures(TransformerMixin, BaseEstimator):
         frequencies = rng.normal(size=(X.shape[1], self.n_components))
         self.frequencies_ = frequencies / (self.sigma * np.sqrt(order))
         self.phases_ = rng.uniform(0, 2 * math.pi, self.n_components)
+        self._n_features_out = self.n_components
         return self
 
     def transform(self, X: Any) -> np.ndarray:

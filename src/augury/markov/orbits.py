@@ -11,7 +11,9 @@ import torch
 
 from augury._base.errors import AuguryError
 from augury._base.given import as_batch, as_numbers, as_whole
+from augury._base.pixels import to_bytes
 from augury.augmentations import Augmentation, Chain, parse
+from augury.augmentations.base import Params
 from augury.markov.chain import FiniteChain
 
 _CHUNK = 4096
@@ -43,8 +45,8 @@ def as_chain(spec: Chain | Augmentation | str) -> Chain:
 
 
 def as_tensor(x: Any) -> torch.Tensor:
-    """Return examples as a tensor; arrays are copied, for torch takes none that is read-only."""
-    return as_batch(x.copy() if isinstance(x, np.ndarray) else x).detach()
+    """Return examples as a tensor of its own, which a user may change without changing x."""
+    return as_batch(x.copy() if isinstance(x, np.ndarray) else x).detach().clone()
 
 
 def enumerate_orbits(
@@ -87,7 +89,7 @@ def enumerate_orbits(
         for part, link in zip(chain.parts, links, strict=True):
             rule = part.nodes(part.size or 1)
             assert rule is not None  # a finite augmentation has an exact rule of its size
-            views = part.apply(batch.unsqueeze(0), rule.params)
+            views = _apply(part, batch.unsqueeze(0), rule.params)
             to = found.add(views.flatten(0, 1))
             n, b = views.shape[:2]
             start = np.tile(np.arange(first, first + b), n)
@@ -102,6 +104,13 @@ def enumerate_orbits(
         raise AuguryError(f"expected {len(places)} restart weights, one per example")
     weights = np.bincount(places, gamma, minlength=done)
     return Orbits(found.states(), places, FiniteChain(matrices, chain.rates, weights))
+
+
+def _apply(part: Augmentation, x: torch.Tensor, params: Params) -> torch.Tensor:
+    """Apply an augmentation; bytes stand for pixels in [0, 1], and stay bytes."""
+    if x.dtype != torch.uint8:
+        return part.apply(x, params)
+    return to_bytes(part.apply(x / 255, params))
 
 
 class _Index:

@@ -31,6 +31,8 @@ SMALL = 1_000
 
 _ROUNDING = 1e-12
 """No more than this is to be had of an iteration in double precision."""
+_LOST = 1e-6
+"""A larger error of the direct route is that of a system which rounding has made another one."""
 
 
 class Solution(NamedTuple):
@@ -96,7 +98,7 @@ def solve(
     columns = c.reshape(chain.states, -1)
     if method == "direct":
         x = chain.factors.solve(columns, trans="T")
-        return Solution(x.reshape(c.shape), residual(chain, columns, x), 0, method)
+        return _checked(Solution(x.reshape(c.shape), residual(chain, columns, x), 0, method), chain)
     one = conjugate_gradients(chain, tol) if method == "cg" else _power_series(chain, tol)
     guess = np.zeros((chain.states, 0)) if start is None else np.reshape(start, columns.shape)
     x, products, error = np.empty_like(columns), 0, 0.0
@@ -117,6 +119,16 @@ def solve(
             f"(β = {chain.beta:g}); use method='direct' or a larger tol"
         )
     return Solution(x.reshape(c.shape), error, products, method)
+
+
+def _checked(found: Solution, chain: FiniteChain) -> Solution:
+    """Return what the direct route gave; raise if rounding has left nothing of it."""
+    if not found.error <= _LOST:
+        raise AuguryError(
+            f"the chain's rates, β = {chain.beta:g}, are too large to compute with: the direct "
+            f"solution has a relative error of {found.error:.1e}; use smaller rates"
+        )
+    return found
 
 
 def as_columns(name: str, x: Any, states: int) -> np.ndarray:
@@ -141,6 +153,8 @@ def _power_series(chain: FiniteChain, tol: float) -> Solver:
     would change, which is at most β times what this one changed: often less than the bound.
     """
     ratio = chain.beta / (1 + chain.beta)
+    if ratio == 1:
+        raise AuguryError(f"β = {chain.beta:g} is too large for the series; use smaller rates")
     most = max(1, math.ceil(math.log(tol) / math.log(ratio)))
 
     def one(c: np.ndarray, start: np.ndarray | None) -> tuple[np.ndarray, int, float]:

@@ -73,6 +73,10 @@ class Logistic(Loss):
                 f"the logistic loss takes one label for each of the outputs {tuple(x.shape)}, and "
                 f"these have {tuple(y.shape)}"
             )
+        if not y.is_floating_point() and bool((y == 0).any()):
+            raise AuguryError(
+                "the logistic loss takes labels −1 and 1, not 0 and 1; pass 2 * y - 1"
+            )
         return -F.logsigmoid(x * y.to(output.dtype))
 
     def curvature(self, output: Tensor, delta: Tensor, y: Tensor | None = None) -> Tensor:

@@ -286,3 +286,17 @@ def test_a_wrong_epoch_is_refused_in_one_line(bad):
     assert transform.epoch == 0
     transform.set_epoch(2**63 - 1)
     assert transform(RGB).shape == RGB.shape
+
+
+def test_arrays_of_any_byte_order_and_none_that_torch_lacks():
+    turn = parse("rotation(20)").transform(3)
+    image = np.random.default_rng(0).random((8, 8, 3)).astype(np.float32)
+    assert np.array_equal(turn(image.astype(">f4"), index=5), turn(image, index=5))
+    refused("64 bits at most, got", turn, image.astype(np.longdouble), index=5)
+    refused("without masked values", turn, np.ma.masked_array(image, image > 0.5), index=5)
+
+
+def test_a_tensor_that_wants_a_gradient_is_no_reason_to_warn():
+    x = torch.rand(1, 8, 8, requires_grad=True)
+    parse("brightness(0.3)").transform(3)(x, index=0).sum().backward()
+    assert x.grad is not None

@@ -198,8 +198,7 @@ def _view(
         view = _view(augmentation, np.asarray(image), "image", rng)
         return Image.fromarray(view)
     if isinstance(image, np.ndarray) and image.dtype.kind in "biuf":
-        # a copy, since the array may be read-only
-        tensor, last = torch.from_numpy(np.array(image)), kind == "image" and image.ndim > 2
+        tensor, last = _as_tensor(image), kind == "image" and image.ndim > 2
         view = _view_tensor(augmentation, tensor.movedim(-1, -3) if last else tensor, kind, rng)
         return (view.movedim(-3, -1) if last else view).contiguous().numpy()
     if isinstance(image, Tensor):
@@ -207,6 +206,15 @@ def _view(
     raise AuguryError(
         f"expected a PIL image, a NumPy array of numbers or a tensor, got {kind_of(image)}"
     )
+
+
+def _as_tensor(image: np.ndarray) -> Tensor:
+    """Copy an array, which may be read-only or of another byte order."""
+    if np.ma.is_masked(image):
+        raise AuguryError("expected an array without masked values; fill them first")
+    if image.dtype.itemsize > 8:
+        raise AuguryError(f"expected 8-bit integers or floats of 64 bits at most, got {image.dtype}")
+    return torch.from_numpy(np.array(image, dtype=image.dtype.newbyteorder("=")))
 
 
 def _view_tensor(
@@ -236,7 +244,7 @@ def _as_floats(image: Tensor, kind: str) -> Tensor:
         expected = "8-bit integers or floats" if kind == "image" else "floats"
         raise AuguryError(f"expected {expected}, got {str(image.dtype).removeprefix('torch.')}")
     if kind == "image" and image.numel():
-        low, high = (float(v) for v in image.aminmax())
+        low, high = (float(v) for v in image.detach().aminmax())
         if low < -0.5 or high > 1.5:  # a little beyond comes from interpolation
             raise AuguryError(
                 f"expected pixels in [0, 1], got values from {low:.3g} to {high:.3g}; augment "

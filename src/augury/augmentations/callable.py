@@ -213,7 +213,9 @@ def _as_tensor(image: np.ndarray) -> Tensor:
     if np.ma.is_masked(image):
         raise AuguryError("expected an array without masked values; fill them first")
     if image.dtype.itemsize > 8:
-        raise AuguryError(f"expected 8-bit integers or floats of 64 bits at most, got {image.dtype}")
+        raise AuguryError(
+            f"expected 8-bit integers or floats of 64 bits at most, got {image.dtype}"
+        )
     return torch.from_numpy(np.array(image, dtype=image.dtype.newbyteorder("=")))
 
 

@@ -78,7 +78,7 @@ def test_the_plan_says_what_was_assumed():
 def test_labelled_series_are_given_verdicts_and_trust():
     found = augury.rank(waves(40, 16), augmentations=["jitter(0.1)"], epochs=5, effort=4)
     assert not found.warnings
-    assert "seven sets of series" in found.trust
+    assert "eight sets of series" in found.trust
     x = np.random.default_rng(0).normal(size=(24, 1, 16))
     real = augury.rank(x, x.mean((1, 2)), ["jitter(0.1)"], kind="series", effort=0)
     assert any("not checked" in warning for warning in real.warnings)

@@ -89,8 +89,8 @@ class HeldOut:
     losses
         ``(m, 1 + candidates)``: log-losses after temperature scaling, or squared errors.
     right
-        ``(m, 1 + candidates)``: whether the prediction was right, averaged over replicas; empty
-        for a real-valued target.
+        ``(m, 1 + candidates)``: whether the prediction was right, averaged over replicas; the
+        average precision where examples have several labels, and zeros for a real-valued target.
     replicas
         ``(replicas,)``: the score of each repetition without augmentation.
     half

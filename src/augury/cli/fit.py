@@ -51,7 +51,7 @@ def fit(
     memory: options.Memory = None,
     seed: options.Seed = 0,
     device: options.Device = "auto",
-    cluster: options.Cluster = None,
+    cluster: options.FitCluster = None,
     journal: options.Journal = None,
     label: options.Label = None,
     size: options.Size = None,

@@ -119,12 +119,30 @@ Budget = Annotated[
     float | None, typer.Option(metavar="SECONDS", help="Approximate time limit for the trials.")
 ]
 
+_CLUSTER = (
+    "Run on a Dask cluster: the address of its scheduler, local (one process per core), local:4 "
+    "(four processes) or local-cuda (one per GPU)."
+)
 Cluster = Annotated[
     str | None,
     typer.Option(
+        metavar="WHERE", help=f"{_CLUSTER} The result is the same. Default: run in this process."
+    ),
+]
+TrialCluster = Annotated[
+    str | None,
+    typer.Option(
         metavar="WHERE",
-        help="Run on a Dask cluster: the address of its scheduler, local (one process per core), "
-        "local:4 (four processes) or local-cuda (one per GPU). The result is the same.",
+        help=f"{_CLUSTER} The result is the same. Default: local-cuda if several GPUs are visible "
+        "and Dask is installed (but not with --device cpu); otherwise, run in this process.",
+    ),
+]
+FitCluster = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WHERE",
+        help=f"{_CLUSTER} For the quadratic loss and one label per example; if the labels are "
+        "numbers, DATA must be in shards, without --holdout. Default: run in this process.",
     ),
 ]
 Journal = Annotated[

@@ -94,7 +94,7 @@ def policy(
     max_examples: options.MaxExamples = 20_000,
     seed: options.Seed = 0,
     device: options.Device = "auto",
-    cluster: options.Cluster = None,
+    cluster: options.TrialCluster = None,
     label: options.Label = None,
     size: options.Size = None,
     group: Annotated[

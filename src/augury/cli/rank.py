@@ -118,7 +118,7 @@ def rank(
     max_examples: options.MaxExamples = 20_000,
     seed: options.Seed = 0,
     device: options.Device = "auto",
-    cluster: options.Cluster = None,
+    cluster: options.TrialCluster = None,
     journal: options.Journal = None,
     label: options.Label = None,
     size: options.Size = None,

@@ -167,8 +167,9 @@ def rank(
         Start time of the budget, from `time.perf_counter`; by default, now.
     cluster
         Where to run: ``"local"`` for one process per core, ``"local-cuda"`` for one per GPU, the
-        address of a Dask scheduler or a ``distributed.Client``; by default, in this process. The
-        result is the same.
+        address of a Dask scheduler or a ``distributed.Client``. By default, in this process, but
+        as with ``"local-cuda"`` if several GPUs are visible, `device` is ``"auto"`` or ``"cuda"``
+        and Dask is installed. The result is the same.
     journal
         Directory in which finished jobs are saved, so that a stopped ranking can be resumed.
     progress

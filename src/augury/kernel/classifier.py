@@ -124,10 +124,11 @@ class AugmentedKernelClassifier(ClassifierMixin, KernelModel):
         progress
             Called with (done, total) examples whose features are ready.
         cluster
-            Where shards are summed up, for the quadratic loss: see `augury.rank`.
+            Where to sum over the examples, for the quadratic loss: the values of `augury.rank`;
+            by default, in this process. Arrays are cut into shards of 8,192 examples.
         journal
             A directory in which the sums of shards are kept, so that a stopped fit can be
-            resumed.
+            resumed; ignored for arrays without a cluster.
         """
         self.check_parameters()
         if self.loss != "quadratic" and self.objective == "tangent":

@@ -64,8 +64,10 @@ class AugmentedKernelRegressor(RegressorMixin, KernelModel):
     ) -> AugmentedKernelRegressor:
         """Choose γ and λ, and solve for the weights; y is ``(n,)`` or ``(n, outputs)``.
 
-        As `X` alone what `augury.open_shards` returns is streamed; `cluster` and `journal` are for
-        such shards, as in `AugmentedKernelClassifier.fit`.
+        The result of `augury.open_shards`, as `X` alone, is streamed: only the Gram matrix and one
+        block of examples are held in memory. `cluster` and `journal` are as for
+        `AugmentedKernelClassifier.fit`, but only for such shards: with an array, a cluster is
+        refused and a journal is ignored.
         """
         self.check_parameters()
         if isinstance(X, Shards):

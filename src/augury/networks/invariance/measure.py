@@ -82,7 +82,8 @@ def measure_invariance(
     name
         Name of the network in the result; its class by default.
     cluster, journal
-        Where to run, and where to save finished jobs: see `augury.rank`.
+        Where to run (by default, in this process), and where to save finished jobs: see
+        `augury.rank`.
     progress
         Called with (done, total, augmentation) as work progresses; True for a progress bar, False
         for none. By default, a notebook shows a bar.

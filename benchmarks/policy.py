@@ -9,7 +9,7 @@
 
 `run` works in stages, each written into one JSON file as soon as it is done: *search* a policy on
 the training images of DATA; *train* with the policy, with each of its parts left out, with the
-usual recipes and without augmentation, for the same epochs; train them all *again*, with other
+common recipes and without augmentation, for the same epochs; train them all *again*, with other
 seeds, where those that there are differ too much; train the policy and what is left without each
 of its *parts* with further seeds; train the recipes *longer*, by as many epochs as an ordinary loop
 has in the time that the search took, and *longest*, by as many as the loop of this library has,

@@ -17,6 +17,7 @@ from augury.forecasting.policy import effort, rounds, search, search_policy, spa
 from augury.forecasting.policy.parts import pool
 from augury.forecasting.policy.trust import trust
 
+ENOUGH = "at least 0.2 points better than training without augmentation"
 TRIVIAL = "trivial_augment(1)"
 GAINS = {"rotation(15)": 0.16, "flips": 0.1, "noise(0.05)": -0.1, TRIVIAL: 0.02}
 
@@ -126,7 +127,7 @@ def test_what_is_expected_follows_from_leaders_and_contenders(made):
     best, recipe = judged["rotation(15)"].gain, judged[TRIVIAL].gain
     assert found.reason == (
         f"It is expected to gain {best:.1f} points over no augmentation, and {best - recipe:.1f} "
-        "more than the best of the usual recipes."
+        "more than the best of the common recipes."
     )
     assert found.per_class == dict(zip("0123456789", judged["rotation(15)"].per_class, strict=True))
     assert found.contributions == {}  # one part is the whole
@@ -190,7 +191,7 @@ def test_where_nothing_helps_nothing_is_chosen(made, monkeypatch):
         monkeypatch.setitem(GAINS, spec, -0.1)
     found = search_policy(images(), device="cpu")
     assert found.spec == "identity"
-    assert found.reason == "Nothing that was tried beat training without augmentation."
+    assert found.reason == f"None of the policies tried was {ENOUGH}."
     row = found.chosen
     assert (row.gain, row.low, row.high, row.probability, row.rounds) == (0, 0, 0, 0.5, 2)
     assert found.per_class == {}
@@ -198,7 +199,7 @@ def test_where_nothing_helps_nothing_is_chosen(made, monkeypatch):
     fixed = search_policy(images(), device="cpu", always=["noise(0.05)"])
     assert fixed.spec == "noise(0.05)"
     assert fixed.reason == (
-        "Nothing with the required parts beat training without augmentation; this lost least."
+        f"No policy with the required parts was {ENOUGH}; this one came closest."
     )
     assert fixed.chosen.gain < -1  # what they cost is not hidden
     assert fixed.chosen.low < fixed.chosen.gain < fixed.chosen.high
@@ -355,11 +356,11 @@ def test_what_is_excluded_is_said_to_be(made, monkeypatch):
     assert recipe.gain > found.chosen.gain
     assert not recipe.allowed
     assert found.chosen.allowed
-    assert found.reason.endswith("over no augmentation; every usual recipe is excluded.")
+    assert found.reason.endswith("over no augmentation; every common recipe is excluded.")
     for spec in ("rotation(15)", "flips"):
         monkeypatch.setitem(GAINS, spec, -0.1)
     found = search_policy(images(), device="cpu", never=["colour"])
-    assert found.reason == "Nothing that may be chosen beat training without augmentation."
+    assert found.reason == f"None of the allowed policies was {ENOUGH}."
     again = augury.Policy.from_json(found.to_json())
     assert [row.allowed for row in again.rows] == [row.allowed for row in found.rows]
 
@@ -370,7 +371,7 @@ def test_where_required_parts_hurt_what_loses_least_is_chosen(made, monkeypatch)
     found = search_policy(images(), device="cpu", always=["flips"])
     assert found.spec == "flips >> invert"
     assert found.chosen.gain < 0
-    assert found.reason.endswith("this lost least.")
+    assert found.reason.endswith("this one came closest.")
 
 
 @pytest.mark.parametrize(("count", "few"), [(59, True), (60, False)])

@@ -99,13 +99,14 @@ def test_a_network_of_ones_own_is_checked_and_may_have_any_name(begun):
 def test_images_with_one_label_each_are_needed(begun):
     x = images().x.numpy()[:, 0]
     rng = np.random.default_rng(0)
-    needs = "a policy search needs images with one label each, but this is"
-    refused(f"{needs} image data with other targets; use rank", search_policy, x, rng.random(200))
+    needs = "a policy search needs images with one label each, but"
+    others = f"{needs} these images have several labels or a numeric target; use rank"
+    refused(others, search_policy, x, rng.random(200))
     tags = rng.integers(0, 2, (200, 3))
-    refused(f"{needs} image data with other targets; use rank", search_policy, x, tags)
+    refused(others, search_policy, x, tags)
     series = rng.normal(size=(200, 1, 9))
     data = augury.as_dataset(series, np.arange(200) % 2, kind="series")
-    refused(f"{needs} series data; use rank", search_policy, data)
+    refused(f"{needs} this is series data; use rank", search_policy, data)
     refused("max_examples must be a whole number", search_policy, x, max_examples="all")
     pixels = rng.integers(0, 255, (70, 8, 12), np.uint8)
     wide = augury.as_dataset(pixels, np.arange(70) % 2)
@@ -216,26 +217,27 @@ def test_reasons():
         return one._reason(best, final, [judgement(gain) for gain in gains])
 
     said = "It is expected to gain 5.0 points over no augmentation, and"
-    assert reason(0, 5.0, 1.0, 2.5) == f"{said} 2.5 more than the best of the usual recipes."
+    assert reason(0, 5.0, 1.0, 2.5) == f"{said} 2.5 more than the best of the common recipes."
     noise = ", which is within the noise of the trial."
-    assert reason(0, 5.0, 3.5, 2.5) == f"{said} 1.5 more than the best of the usual recipes{noise}"
+    assert reason(0, 5.0, 3.5, 2.5) == f"{said} 1.5 more than the best of the common recipes{noise}"
     one.spread = 0.5  # two standard errors are a point
-    assert reason(0, 5.0, 3.5, 2.5) == f"{said} 1.5 more than the best of the usual recipes."
+    assert reason(0, 5.0, 3.5, 2.5) == f"{said} 1.5 more than the best of the common recipes."
     fewer = "It is expected to gain 3.0 points over no augmentation, but 0.5 fewer than the best"
-    assert reason(0, 3.0, 3.5, 2.5) == f"{fewer} of the usual recipes{noise}"
+    assert reason(0, 3.0, 3.5, 2.5) == f"{fewer} of the common recipes{noise}"
     one.space = Space.of([], ["hue"])
     assert (
         reason(0, 5.0, 9.0, 2.5)
         == f"{said} 2.5 more than the best of the recipes that are allowed."
     )
     one.space = Space.of([], ["hue", "invert"])
-    assert reason(0, 5.0, 9.0, 9.0).endswith("; every usual recipe is excluded.")
+    assert reason(0, 5.0, 9.0, 9.0).endswith("; every common recipe is excluded.")
     assert reason(None, 0.0, 9.0, 9.0) == (
-        "Nothing that may be chosen beat training without augmentation."
+        "None of the allowed policies was at least 0.2 points better than training without "
+        "augmentation."
     )
     one.space = Space.of(["flips"], [])
-    assert reason(None, 0.0, 0.0, 0.0).startswith("Nothing with the required parts beat")
-    assert reason(0, 5.0, 9.0, 9.0).endswith("; every usual recipe is excluded.")
+    assert reason(None, 0.0, 0.0, 0.0).startswith("No policy with the required parts was")
+    assert reason(0, 5.0, 9.0, 9.0).endswith("; every common recipe is excluded.")
     assert reason(1, 5.0, 9.0, 9.0).startswith("No policy built for this data is clearly better")
 
 

@@ -84,7 +84,7 @@ def test_the_page_says_what_the_policy_does_and_gains() -> None:
         "Rotation by an angle uniform in ± 15 degrees.",
         "<b>50 %</b> <code>translation(0.1)</code>",
         "data:image/png",
-        "Compared with the usual recipes",
+        "Compared with common recipes",
         "Some classes lose",
         "Points added",
         "augment = v2.Compose([])",
@@ -147,7 +147,7 @@ def test_findings() -> None:
         ({"spec": "identity"}, "Train on photos without augmentation."),
         (
             {"rows": (Row(SPEC, "chosen", 0.0, -100.0, 100.0, 0.5, 0),)},
-            "Start on photos with this mild",
+            "Start with this mild policy on photos.",
         ),
         ({"contributions": {}}, "The policy has only one part, so there is nothing to leave out."),
         ({"per_class": {}}, "This policy has no gains by class."),

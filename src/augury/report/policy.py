@@ -1,4 +1,4 @@
-"""The page of a policy: what it does, what it gains over the usual recipes, and its code."""
+"""The page of a policy: what it does, what it gains over common recipes, and its code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _BETTER = (
         "P002",
         True,
         "A recipe has a higher gain, but within the noise",
-        "Among policies that cannot be told apart, a usual recipe is preferred, then the simplest.",
+        "Among policies that cannot be told apart, a common recipe is preferred, and otherwise the "
+        "simplest policy.",
     ),
     (
         "P005",
@@ -54,7 +55,7 @@ _NAMES = {
     "horizontal_flip >> translation(0.125) >> cutout(0.5)": "flip, crop and cutout",
     "identity": "no augmentation",
 }
-"""What people call the usual recipes."""
+"""What people call the common recipes."""
 
 
 def to_html(policy: Policy) -> str:
@@ -105,7 +106,7 @@ def to_markdown(policy: Policy) -> str:
         escape(policy.trust),
         "## What it does" if policy.words else "",
         "\n".join(_listed(policy.words)),
-        "## Compared with the usual recipes",
+        "## Compared with common recipes",
         table(header, rows, right=len(header) - 2),
         "## Findings",
         "\n".join(found) or "Nothing stands out.",
@@ -131,7 +132,7 @@ def to_markdown(policy: Policy) -> str:
 
 
 def policy_figure(policy: Policy) -> Figure:
-    """Draw the gains of the policy and of the usual recipes with their 95 % intervals."""
+    """Draw the gains of the policy and of common recipes with their 95 % intervals."""
     rows = compared(policy)
     return draw_intervals(
         [(label(row), row.gain, row.low, row.high, _verdict(row)) for row in rows],
@@ -146,7 +147,7 @@ def sentences(policy: Policy) -> list[str]:
     if policy.spec == "identity":
         return [f"Train on {name} without augmentation.", policy.reason]
     if not chosen.rounds:
-        return [f"Start on {name} with this mild policy.", policy.reason]
+        return [f"Start with this mild policy on {name}.", policy.reason]
     said = (
         f"{UNIT.gain(chosen.gain)} ({INTERVAL} {UNIT.span(chosen.low, chosen.high)}; "
         f"{chance(chosen.probability)} likely to help)."

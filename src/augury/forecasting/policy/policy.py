@@ -123,7 +123,7 @@ class Policy(Augmentation, Result):
 
     @property
     def rivals(self) -> tuple[PolicyRow, ...]:
-        """The usual recipes, best first."""
+        """The common recipes, best first."""
         return tuple(row for row in self.rows if row.role == "rival")
 
     @property

@@ -134,9 +134,10 @@ def search_policy(
     own_rivals = [parse(rival) for rival in _listed(rivals)]
     data = as_dataset(x, y, name=name, max_examples=max_examples, seed=seed).distinct()
     if data.kind != "image" or data.classes is None or data.tags is not None:
+        images = "these images have several labels or a numeric target"
+        instead = images if data.kind == "image" else f"this is {data.kind} data"
         raise AuguryError(
-            f"a policy search needs images with one label each, but this is {data.kind} data"
-            f"{'' if data.kind != 'image' else ' with other targets'}; use rank"
+            f"a policy search needs images with one label each, but {instead}; use rank"
         )
     where = resolve_device(device)
     own = None if module is None else OwnNetwork(module, given.pretrained, given.tune)
@@ -255,7 +256,7 @@ class _Search:
     def _policies(
         self, helping: list[Augmentation], harmless: list[Augmentation]
     ) -> list[Augmentation]:
-        """Return the policies to try: built from what helps, and the usual recipes."""
+        """Return the policies to try: built from what helps, and the common recipes."""
         built = build(helping, harmless)
         if len(helping) > 1:
             chain = learned_chain(self.data, helping[:4], self.rounds.seed)
@@ -393,25 +394,23 @@ class _Search:
                 "beyond the most frequent class, so policies cannot be told apart"
             )  # fmt: skip
             return f"{why}; {'this is a mild default' if mild else 'the mild default is excluded'}."
+        enough = f"at least {POINTS:g} points better than training without augmentation"
         if best is None and self.space.always:
-            return (
-                "Nothing with the required parts beat training without augmentation; this lost "
-                "least."
-            )
+            return f"No policy with the required parts was {enough}; this one came closest."
         if best is None:
             free = all(self._eligible(policy) for policy in final)
-            tried = "Nothing that was tried" if free else "Nothing that may be chosen"
-            return f"{tried} beat training without augmentation."
+            tried = "None of the policies tried" if free else "None of the allowed policies"
+            return f"{tried} was {enough}."
         if final[best] in self.rivals:
             return "No policy built for this data is clearly better than this recipe."
         pairs = zip(final, judged, strict=True)
         recipes = [found.gain for p, found in pairs if p in self.rivals and self._eligible(p)]
         expected = f"It is expected to gain {judged[best].gain:.1f} points over no augmentation"
         if not recipes:
-            return f"{expected}; every usual recipe is excluded."
+            return f"{expected}; every common recipe is excluded."
         ahead = judged[best].gain - max(recipes)
         doubt = "" if ahead > _CLEARLY * self.spread else ", which is within the noise of the trial"
-        which = "usual recipes" if len(recipes) == len(self.rivals) else "recipes that are allowed"
+        which = "common recipes" if len(recipes) == len(self.rivals) else "recipes that are allowed"
         than = f", but {-ahead:.1f} fewer than" if ahead < 0 else f", and {ahead:.1f} more than"
         return f"{expected}{than} the best of the {which}{doubt}."
 

@@ -1,4 +1,4 @@
-"""What a policy can be: the usual recipes, and stacks and mixtures of what helps by itself."""
+"""What a policy can be: the common recipes, and stacks and mixtures of what helps by itself."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Space:
         return [a for settings in families.values() for a in settings]
 
     def rivals(self) -> list[Augmentation]:
-        """Return the usual recipes."""
+        """Return the common recipes."""
         return [parse(spec) for spec in RIVALS]
 
 

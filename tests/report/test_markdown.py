@@ -73,7 +73,7 @@ def test_the_score_is_named_with_its_unit() -> None:
     trial = make_ranking(score="trial")
     assert table_head(trial)[-1] == "expected accuracy, %"
     assert ">Expected accuracy, %<" in to_html(trial)
-    assert table_head(with_data(trial, task="regression"))[-1] == "expected variance explained, %"
+    assert table_head(with_data(trial, task="regression"))[-1] == "expected R², %"
     ridge = make_ranking(score="kernel-ridge", baseline=Baseline(-0.0599, -0.07, -0.05))
     text = to_markdown(ridge)
     assert table_head(ridge)[-1] == "minus held-out loss"

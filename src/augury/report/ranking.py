@@ -280,11 +280,13 @@ def _classes(data: dict[str, Any]) -> str:
 
 
 def without(ranking: Ranking, unit: Unit) -> str:
-    """Return the score without augmentation: ``94.3 % accuracy expected``."""
+    """Return the score without augmentation: ``94.3 % accuracy expected``, ``R² of 45.2 % …``."""
     value = unit.plain(ranking.baseline.score)
     if not ranking.in_points:
         return f"{score_name(ranking)} {value}"
-    return f"{value} % {METRICS.get(str(ranking.dataset.get('task')), 'accuracy')} expected"
+    task = str(ranking.dataset.get("task"))
+    name = METRICS.get(task, "accuracy")
+    return f"{name} of {value} % expected" if task == "regression" else f"{value} % {name} expected"
 
 
 def _effort(ranking: Ranking) -> list[tuple[str, str]]:

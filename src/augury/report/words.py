@@ -28,10 +28,10 @@ TRAINED = ("trial", "boosting")
 
 METRICS = {
     "classification": "accuracy",
-    "regression": "of the variance explained",
+    "regression": "R²",
     "multi-label": "mean average precision",
 }
-"""What points are per cent of, by task."""
+"""What points are per cent of, by task; R² is the share of the variance explained."""
 
 _RIDGE = ("loss reduction", "minus held-out loss")
 _CLOSED = {
@@ -50,7 +50,7 @@ _CLOSED = {
 def score_name(ranking: Ranking) -> str:
     """Return what the score of a candidate is, with its unit: ``expected accuracy, %``."""
     if ranking.in_points:
-        name = METRICS.get(str(ranking.dataset.get("task")), "accuracy").removeprefix("of the ")
+        name = METRICS.get(str(ranking.dataset.get("task")), "accuracy")
         return f"expected {name}, %"
     return _CLOSED[ranking.score][1] if ranking.score in _CLOSED else ranking.score
 

@@ -161,7 +161,7 @@ def test_a_wrong_scale_is_said(data):
             net[0](255 * data.batch(torch.arange(120), CPU, torch.float32)).var((0, 2, 3))
         )
     found = augury.rank(data, None, ["flips"], network=net, pretrained=True, epochs=1, effort=0)
-    assert any("times the variance that it was trained on" in w for w in found.warnings)
+    assert any("times the variance seen in training" in w for w in found.warnings)
     scaled = nn.Sequential(Times(255), *net)
     assert OwnNetwork(scaled, pretrained=True).warning(data, CPU) is None
 

@@ -84,9 +84,7 @@ def test_groups_of_unequal_size(order):
 
 def test_too_few_groups_are_said_in_one_line():
     data = dataset(np.repeat(np.arange(3), [100, 1, 1]), None, 0)
-    refused(
-        "cannot be split by their groups|smaller groups", make_fold, data, Trial(1, folds=3), 0, 0
-    )
+    refused("cannot be split by group|smaller groups", make_fold, data, Trial(1, folds=3), 0, 0)
     one = replace(data, groups=torch.zeros(len(data), dtype=torch.int64))
     refused("all examples belong to one group", make_fold, one, Trial(1, folds=3), 0, 0)
 
@@ -96,7 +94,7 @@ def test_two_examples_of_a_part_are_enough():
     folds = [make_fold(data, Trial(1, folds=3), 0, k) for k in range(3)]
     assert {(len(fold.train), len(fold.held)) for fold in folds} == {(4, 2)}
     fewer = dataset(np.repeat(np.arange(3), [100, 2, 1]), None, 0)
-    refused("some part would have 1;", make_fold, fewer, Trial(1, folds=3), 0, 0)
+    refused("one part would have only 1 example;", make_fold, fewer, Trial(1, folds=3), 0, 0)
 
 
 @pytest.mark.parametrize(("count", "parts"), [(2, 2), (4, 4), (5, 3), (40, 3)])

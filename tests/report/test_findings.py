@@ -153,7 +153,7 @@ def test_that_nothing_helps_is_said_where_all_is_known_to_hurt() -> None:
 @pytest.mark.parametrize("gain", [2.0, -0.1, -5.0])
 def test_without_verdicts_nothing_is_advised(gain: float) -> None:
     rows = (make_row("invert", gain, 6.0), make_row("flips", gain - 1, 6.0))
-    learnt = "the network learnt nothing, so nothing follows about augmentations"
+    learnt = "the network learnt nothing, so the trial says nothing about augmentations"
     ranking = replace(trial(*rows), warnings=(learnt,))
     lead, highest = verdict.sentences(ranking)
     assert lead == "No verdicts are given for mnist5k."

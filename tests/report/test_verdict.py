@@ -72,10 +72,14 @@ def test_a_sure_change_that_is_too_small_is_not_called_uncertain() -> None:
 def test_verdict_when_the_highest_is_uncertain() -> None:
     rows = (make_row("invert", 0.03, 0.05), make_row("flips", 0.02), make_row("noise(0.1)", -0.02))
     lead, uncertain, counts = verdict.sentences(replace(make_ranking(), rows=rows))
-    assert lead.startswith("flips leads the candidates known to help on mnist5k: +0.020 alignment")
+    assert lead.startswith("flips is the only candidate known to help on mnist5k: +0.020 alignment")
     assert uncertain == "invert has a higher gain (+0.030), but less certain."
     assert counts == (
         "1 of 3 candidates helps, 1 cannot be told apart from no augmentation, 1 hurts."
+    )
+    more = replace(make_ranking(), rows=(*rows[:2], make_row("hue(0.1)", 0.01), rows[2]))
+    assert verdict.sentences(more)[0].startswith(
+        "Of the candidates known to help on mnist5k, flips has the highest gain: +0.020 alignment"
     )
 
 

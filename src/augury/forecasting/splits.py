@@ -48,10 +48,10 @@ def grouped_split(
     held = [_held_out(data, seed, k)[order] for k in range(max(folds, number + 1))]
     tested = min(int(mask.sum()) for mask in held)
     trained = min(int((~mask).sum()) for mask in held)
-    if min(tested, trained) < 2:
+    if (least := min(tested, trained)) < 2:
         raise AuguryError(
-            f"the {len(data):,} examples cannot be split by their groups: some part would have "
-            f"{min(tested, trained)}; use more examples or smaller groups"
+            f"the {len(data):,} examples cannot be split by group: one part would have "
+            f"{'only 1 example' if least else 'none'}; use more examples or smaller groups"
         )
     mask = held[number]
     return order[~mask][:trained], order[mask][:tested]

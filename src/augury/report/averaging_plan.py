@@ -51,7 +51,7 @@ def facts(plan: AveragingPlan) -> list[tuple[str, str]]:
         ("Augmentation", plan.augmentation),
         ("Views of each example", f"{plan.n_views:,}"),
         ("Examples in a step", f"{plan.examples:,}"),
-        ("Time to save", f"{per_cent(plan.saving)} of a step on all views"),
+        ("Required saving", f"{per_cent(plan.saving)} of the time of a step on all views"),
         ("Device", plan.device),
         (
             "Error",

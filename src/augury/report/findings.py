@@ -119,8 +119,8 @@ def _ceiling(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
             "notice",
             "Nothing is left to gain",
             ("every held-out example is classified correctly without augmentation",),
-            "Augment for changes that your examples do not show but that will occur in use, and "
-            "test on examples that show them.",
+            "Choose augmentations for variations that are absent from your examples but will occur "
+            "in practice, and test on examples that contain them.",
         )
 
 
@@ -199,7 +199,8 @@ def _unclear(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
                 f"from no augmentation; a typical interval is ±{unit.plain(reach)} {unit.name}",
             ),
             "Give the trial more time (a larger --budget) or more examples, or train with the best "
-            "candidates yourself: part of each interval is how far forecasts have been off."
+            "candidates yourself: part of the width of each interval reflects the errors of past "
+            "forecasts."
             if ranking.score == "trial"
             else "Use more examples if you have them: four times as many halve the intervals.",
         )
@@ -239,7 +240,7 @@ def _strength(ranking: Ranking, unit: Unit) -> Iterator[Finding]:
         yield Finding(
             "A005",
             "info",
-            "The strength decides whether it helps",
+            "Whether it helps depends on the strength",
             tuple(evidence),
             "Use the setting that helps, or a milder one.",
         )

@@ -113,8 +113,11 @@ def _lead(ranking: Ranking, unit: Unit, name: str) -> list[str]:
         return [f"No gain is certain on {name}; try {chosen.augmentation} first: {said}"]
     if chosen is first:
         return [f"{chosen.augmentation} helps most on {name}: {said}"]
+    lead = f"Of the candidates known to help on {name}, {chosen.augmentation} has the highest gain"
+    if sum(row.verdict == "helps" for row in ranking.rows) == 1:
+        lead = f"{chosen.augmentation} is the only candidate known to help on {name}"
     return [
-        f"{chosen.augmentation} leads the candidates known to help on {name}: {said}",
+        f"{lead}: {said}",
         f"{first.augmentation} has a higher gain ({unit.signed(first.gain)}), but less certain.",
     ]
 

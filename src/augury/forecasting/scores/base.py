@@ -198,8 +198,8 @@ class ClosedForm(Score):
         baseline = Judgement(base.value, 0.0, own.low, own.high, 0.5)
         learnt = base.value > base.chance + _ERRORS * own.error
         warnings = () if learnt else (
-            "without augmentation the features say nothing about the labels beyond chance, so "
-            "nothing follows about augmentations",
+            "without augmentation, the features predict the labels no better than chance, so the "
+            "result says nothing about augmentations",
         )  # fmt: skip
         return Judged(baseline, judged, SHARE * abs(base.value), warnings, decides=learnt)
 

@@ -94,7 +94,8 @@ class BoostingScore(Score):
             elif simple > base.tried + BEATEN:
                 warnings.append(
                     f"a linear model is better than boosting here ({100 * simple:.0f} against "
-                    f"{100 * base.tried:.0f} %): gains of boosting say little about a good model"
+                    f"{100 * base.tried:.0f} %), so gains with boosting say little about gains "
+                    "with a better model"
                 )
         lowest = -math.inf if data.task == "regression" else 0.0
         own = Judgement(value, 0.0, *base.interval(lowest), 0.5)

@@ -204,8 +204,8 @@ class TrialScore(Score):
             found.append("forecasts were not checked on this kind of data")
         if self.level < DECIDES:
             found.append(
-                "the trial has fewer epochs than planned, too few to tell: treat the order as a "
-                "hint"
+                "the trial ran for fewer epochs than planned, too few for verdicts; treat the "
+                "order as a hint"
             )
         if setting.data.classes is not None and base.unstable:
             found.append(
@@ -228,7 +228,7 @@ class TrialScore(Score):
             if simple > base.tried + 0.02:
                 found.append(
                     f"a linear model is better than the trial's network ({100 * simple:.0f} "
-                    f"against {100 * base.tried:.0f} %), so the gains of this network say nothing "
-                    "about those of a good model"
+                    f"against {100 * base.tried:.0f} %), so gains with this network say nothing "
+                    "about gains with a better model"
                 )
         return found

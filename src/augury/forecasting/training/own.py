@@ -105,9 +105,9 @@ class OwnNetwork:
         if 1 / _UNLIKE < factor < _UNLIKE:
             return None
         return (
-            "the pretrained network gets inputs from 0 to 1, and what its first batch norm sees "
-            f"has {factor:.2g} times the variance that it was trained on: make its own scaling "
-            "the first step of the network"
+            "the pretrained network receives inputs in [0, 1], and the inputs of its first batch "
+            f"norm have {factor:.2g} times the variance seen in training; put the normalisation "
+            "that it expects at the start of the network"
         )
 
     def trained(self, net: nn.Module) -> list[nn.Parameter]:

@@ -74,10 +74,11 @@ def test_numpys_numbers_are_numbers(digits, tmp_path):
 def test_bytes_are_not_taken_for_floats_of_another_scale(digits, tmp_path):
     X, y = 255 * digits[0], digits[1]
     model = classifier().fit(X, y)
-    refused("beyond 1|bytes|same scale", model.predict, X.astype(np.uint8))
+    words = "floats greater than 1|contains bytes|same scale"
+    refused(words, model.predict, X.astype(np.uint8))
     model.save(tmp_path / "model")
     again = load_model(tmp_path / "model", device="cpu")
-    refused("beyond 1|bytes|same scale", again.predict, torch.from_numpy(X).byte())
+    refused(words, again.predict, torch.from_numpy(X).byte())
     small = classifier().fit(X / 255, y)  # these and bytes are both pixels in [0, 1]
     assert (small.predict(X.round().astype(np.uint8)) == small.predict(X / 255)).mean() > 0.99
 

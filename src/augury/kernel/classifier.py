@@ -119,8 +119,8 @@ class AugmentedKernelClassifier(ClassifierMixin, KernelModel):
         Parameters
         ----------
         X, y
-            Examples and labels; or as `X` alone what `augury.open_shards` returns, which is
-            streamed: memory holds the Gram matrix and a block.
+            Examples and labels; or, as `X` alone, the result of `augury.open_shards`, which is
+            streamed: only the Gram matrix and one block of examples are held in memory.
         progress
             Called with (done, total) examples whose features are ready.
         cluster
@@ -211,8 +211,8 @@ class AugmentedKernelClassifier(ClassifierMixin, KernelModel):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probability of each class, ``(n, C)``.
 
-        The logistic loss's own; the quadratic loss's outputs estimate probabilities, and are cut
-        at 0 and brought to sum 1.
+        For the logistic loss, these are the model's probabilities. For the quadratic loss, the
+        outputs, which estimate probabilities, are clipped at 0 and normalised to sum to 1.
         """
         scores = self._scores(X)
         if self.loss == "logistic":

@@ -84,8 +84,8 @@ def read_inputs(
         )
     elif estimator.beyond_ and flat.dtype == torch.uint8:
         raise AuguryError(
-            "the model was fitted on floats that go beyond 1, but X holds bytes, which would stand "
-            "for pixels in [0, 1]; give floats on the same scale"
+            "the model was fitted on floats greater than 1, but X contains bytes, which would be "
+            "read as pixels in [0, 1]; pass floats on the same scale"
         )
     elif estimator.bytes_ and flat.dtype != torch.uint8 and float(flat.max()) > 1:
         raise AuguryError(
@@ -190,21 +190,21 @@ def _fitting(
             reasons.append(str(error))
         else:
             return each
-    hint = "" if asked else ", or say by input_shape= what shape an example has"
+    hint = "" if asked else ", or pass the shape of one example as input_shape="
     raise AuguryError(f"{reasons[0]}{hint}")
 
 
 @torch.no_grad()
 def warn_of_range(augmentation: Augmentation, sample: Tensor) -> None:
-    """Warn where pixels are beyond [0, 1] and the augmentation cuts them there."""
+    """Warn where pixels are beyond [0, 1] and the augmentation clips them."""
     x = sample[:_LOOKED_AT]
     if x.dim() != 4 or (float(x.min()) >= 0 and float(x.max()) <= 1):
         return
     made = augmentation.views(x, 1, Rng(0, torch.arange(len(x), device=x.device)))
     if float(made.min()) >= 0 and float(made.max()) <= 1:
         warnings.warn(
-            f"{augmentation} cuts pixels at 0 and 1, but X has them from {float(x.min()):g} to "
-            f"{float(x.max()):g}; bring them to [0, 1] before",
+            f"{augmentation} clips pixels to [0, 1], but those of X range from {float(x.min()):g} "
+            f"to {float(x.max()):g}; rescale X to [0, 1] first",
             UserWarning,
             stacklevel=4,
         )

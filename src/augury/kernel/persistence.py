@@ -89,16 +89,15 @@ def save_model(model: Any, path: str | Path, *, about: Mapping[str, Any] | None 
 def load_model(path: str | Path, *, device: str = "auto") -> FourierEstimator:
     """Read a model written by `save_model`. The file contains no code, and none is run.
 
-    A model that ``augury fit`` wrote may take examples scaled as that did it: then a warning
-    says so.
+    A model written by ``augury fit`` may expect preprocessed examples; if so, a warning is issued.
     """
     model, about = read_model(path, device=device)
     kept = about.get("preparation")
     if kept is not None and Preparation.from_dict(kept).notes():
         warnings.warn(
-            f"{path} takes examples prepared as `augury fit` did: x = augury.data.Preparation"
+            f"{path} expects examples preprocessed as by `augury fit`: x = augury.data.Preparation"
             f".from_dict(augury.kernel.about_model({str(path)!r})['preparation']).transform(x); "
-            "`augury predict` does it by itself",
+            "`augury predict` does this automatically",
             UserWarning,
             stacklevel=2,
         )

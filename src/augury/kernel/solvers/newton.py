@@ -9,6 +9,7 @@ import torch
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor, nn
 
+from augury._base.text import count
 from augury.kernel.solvers.batches import Batches
 from augury.kernel.solvers.krylov import Subspace
 from augury.objectives import Loss
@@ -77,8 +78,8 @@ def minimise(
     state = optimizer.state[inner]
     if state["n_iter"] >= iterations or state["func_evals"] >= 2 * iterations:
         warnings.warn(
-            f"the solver stopped after {state['n_iter']} iterations, before its gradient was under "
-            f"{tol:g}; a larger ridge would help",
+            f"the solver stopped after {count(state['n_iter'], 'iteration')}, before the gradient "
+            f"fell below {tol:g}; try a larger ridge",
             ConvergenceWarning,
             stacklevel=4,
         )

@@ -279,7 +279,7 @@ def _krylov(
         )
     warnings.warn(
         f"the solver stopped after {space.steps} products with a residual of {residual:.1e}, over "
-        f"{tol:g}; a larger ridge or more memory would help",
+        f"{tol:g}; try a larger ridge or more memory",
         ConvergenceWarning,
         stacklevel=3,
     )

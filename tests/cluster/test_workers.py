@@ -108,7 +108,7 @@ def test_a_scheduler_that_is_gone_is_said(client, monkeypatch):
     with open_workers(client) as workers:
         workers.check_alive()
         monkeypatch.setattr(client, "status", "connecting")
-        with pytest.raises(AuguryError, match="scheduler of the cluster is gone"):
+        with pytest.raises(AuguryError, match="lost the cluster's scheduler"):
             list(workers.map(jobs.scale, torch.tensor([1.0]), {"job": 1}))
 
 

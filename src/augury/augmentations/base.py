@@ -159,7 +159,7 @@ class Augmentation(ABC):
                 f"(each example has shape {shape}); choose an augmentation for {kind} data"
             )
         if 0 in shape:
-            raise AuguryError(f"{self} needs examples that hold values, got shape {shape}")
+            raise AuguryError(f"{self} needs non-empty examples, got shape {shape}")
 
     def to(self, library: str, image_shape: tuple[int, ...] | None = None) -> str:
         """Return this augmentation as code of another library: see `augury.export`."""

@@ -172,7 +172,7 @@ def _kind_of(augmentation: Augmentation, kind: str | None) -> str:
     kinds = [k for k in DIMENSIONS if k in augmentation.kinds]
     if not kinds:
         raise AuguryError(
-            f"{augmentation} works on no kind of data: its parts are for different kinds"
+            f"no kind of data suits {augmentation}: its parts are for different kinds"
         )
     if kind is not None and not is_one_of(kind, kinds):
         raise AuguryError(

@@ -59,7 +59,7 @@ class brightness(Blend):
 
 @dataclass(frozen=True, repr=False)
 class contrast(Blend):
-    """Distance from the image's mean times a factor uniform in 1 ± `strength`, clipped."""
+    """Contrast about the image's mean scaled by a factor uniform in 1 ± `strength`, clipped."""
 
     strength: float = 0.35
 
@@ -69,7 +69,7 @@ class contrast(Blend):
 
 @dataclass(frozen=True, repr=False)
 class saturation(Blend):
-    """Distance from the image in grey times a factor uniform in 1 ± `strength`, clipped."""
+    """Saturation scaled by a factor uniform in 1 ± `strength`, clipped."""
 
     strength: float = 0.5
 

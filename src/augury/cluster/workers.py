@@ -32,7 +32,7 @@ from torch import Tensor
 from augury._base.errors import AuguryError
 from augury._base.memory import available_bytes
 from augury._base.parallel import keep_memory
-from augury._base.text import cause
+from augury._base.text import cause, count
 from augury.cluster.journal import Journal
 
 Tensors = tuple[Tensor, ...]
@@ -42,8 +42,8 @@ Work = Callable[[Any, Any], Tensors]
 Submit = Callable[[Any], Future[Tensors]]
 
 _GONE = (
-    "the scheduler of the cluster is gone; start it and repeat the command: jobs in the journal "
-    "are not run again"
+    "lost the cluster's scheduler; restart it and repeat the command (jobs in the journal are not "
+    "run again)"
 )
 _LOOK = 2.0  # seconds between looks whether a cluster is still there
 _MOMENT = 0.005  # seconds: about as long as Dask collects messages before it sends them
@@ -241,9 +241,11 @@ class ClusterWorkers(Workers):
         except CancelledError:
             raise AuguryError(_GONE) from None
         except KilledWorker as error:
+            killed = error.allowed_failures + 1
             raise AuguryError(
-                f"the job {job} killed {error.allowed_failures + 1} workers, perhaps for lack of "
-                "memory; give the workers more memory, or use smaller shards"
+                f"the job {job} killed {count(killed, 'worker')}, perhaps because "
+                f"{'it' if killed == 1 else 'they'} ran out of memory; give the workers more "
+                "memory, or use smaller shards"
             ) from None
         except ModuleNotFoundError as error:
             raise AuguryError(

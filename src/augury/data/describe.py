@@ -61,7 +61,7 @@ def _warnings(data: Dataset, seen: int | None) -> list[tuple[str, str]]:
             sentence += f": an accuracy on all of them is uncertain by ±{error:.0f} points"
         found.append(("few-examples", sentence))
     if data.groups is not None and (groups := len(data.groups.unique())) < _FEW_GROUPS:
-        sentence = f"there are only {groups} groups: how much groups differ can hardly be estimated"
+        sentence = f"there are only {groups} groups, too few to estimate how much groups differ"
         found.append(("few-groups", sentence))
     if data.classes is None:
         return found

@@ -91,7 +91,9 @@ def fill_gaps(x: np.ndarray) -> tuple[np.ndarray, list[str]]:
             x[i, c, gap] = np.interp(time[gap], time[~gap], x[i, c, ~gap])
     share = 100 * gaps / x.size
     rows = int(missing.any(axis=(1, 2)).sum())
+    filled = "was" if gaps == 1 else "were"
+    mean = ", or, where a series has no value in a channel, by the mean of the channel"
     return x, [
-        f"{count(gaps, 'missing value')} in {rows:,} series ({share:.1f} % of all), filled by a "
-        "straight line between neighbours"
+        f"{count(gaps, 'missing value')} in {rows:,} series ({share:.1f} % of all) {filled} filled "
+        f"by linear interpolation{mean if missing.all(axis=2).any() else ''}"
     ]

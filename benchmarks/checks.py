@@ -66,11 +66,11 @@ MUTATION = """
 Each mutant is a module with one small change: an operator is swapped, a comparison is reversed or
 a constant is changed (`benchmarks/mutate.py`). A mutant survives if no test fails. Random samples
 of the 4,114 mutants of `forecasting` and of the 411 of `statistics`, at most 40 and 30 of a module,
-were drawn after the tests had been written. (While the tests of six modules of `forecasting` were
-written, lists of all their mutants were at hand.) Kernels for GPUs are run by Triton's interpreter.
-The tables below list the survivors. "Killed since" names a test that was written afterwards and
-does not change the share. The other reasons were read off the code, and "no difference" means that,
-by this reading, the change cannot affect a result.
+were drawn after the tests had been written. (For six modules of `forecasting`, the tests were
+written with the full list of their mutants at hand.) Kernels for GPUs are run by Triton's
+interpreter. The tables below list the survivors. "Killed since" names a test that was written
+afterwards and does not change the share. The other reasons were read off the code, and "no
+difference" means that, by this reading, the change cannot affect a result.
 
 | package | mutants | killed |
 | --- | --- | --- |

@@ -9,10 +9,10 @@ from pathlib import Path
 
 HEAD = """# The command line
 
-The same texts are printed by `augury --help` and `augury COMMAND --help`. A command ends with exit
-code 0 if it did what it was asked to do, 2 if the input was wrong (one line on standard error says
-what was expected), 130 if it was interrupted, and 1 if the reader of its output went away. Files
-are written whole or not at all.
+The same texts are printed by `augury --help` and `augury COMMAND --help`. A command exits with
+0 on success, 2 if the input was wrong (one line on standard error says what was expected), 130 if
+it was interrupted, and 1 if the program reading its output closed the pipe. Files are written whole
+or not at all.
 """
 
 if __name__ == "__main__":

@@ -158,7 +158,7 @@ Augmentation = Annotated[
         "--augmentation",
         "-a",
         metavar="SPEC",
-        help="Augmentation to train with; one, which may be combined, such as 'A >> B'.",
+        help="Augmentation to train with. Give only one; combine several as 'A >> B'.",
     ),
 ]
 Candidates = Annotated[
@@ -184,7 +184,7 @@ PlannedNetwork = Annotated[
     typer.Option(
         metavar="NETWORK",
         help=f"Network you plan to train: cnn (the default), resnet, lenet, {NETWORK}. Your own "
-        "network is trained in the trials, on a CPU too.",
+        "network is trained in the trials, even on a CPU.",
     ),
 ]
 Weights = Annotated[

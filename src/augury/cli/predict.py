@@ -47,9 +47,9 @@ def predict(
 ) -> None:
     """Predict the labels of DATA with a fitted MODEL.
 
-    Print them as CSV, with the name of each file where DATA is files. If DATA has labels, print the
-    accuracy too, on standard error unless --out is given; for numbers R², for several labels per
-    example average precision.
+    Print the predictions as CSV, with file names if DATA consists of files. If DATA has labels,
+    also print the accuracy (R² for numbers, average precision for several labels per example), on
+    standard error unless --out is given.
     """
     out = unless_printed(out)
     check_outputs(data, model, out=out)

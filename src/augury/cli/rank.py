@@ -101,9 +101,9 @@ def rank(
         bool,
         typer.Option(
             "--sweep",
-            help="Try each family at several strengths and print the strongest safe setting: the "
-            "last one, from the best on, that is expected to keep at least half of the best gain. "
-            "With -a, try only the given families, such as -a rotation.",
+            help="Try each family at several strengths and print the strongest safe setting: "
+            "starting from the best one, the last setting before the expected gain falls below "
+            "half of the best. With -a, try only the given families, such as -a rotation.",
         ),
     ] = False,
     n_views: Annotated[
@@ -316,8 +316,8 @@ def say_late(seconds: float, budget: float | None) -> str:
     if budget is None or seconds <= 1.2 * budget + 2:
         return ""
     return (
-        f"This took {seconds:.0f} s, more than the budget of {budget:g} s: the machine slowed "
-        "down after the work was planned."
+        f"This took {seconds:.0f} s, more than the budget of {budget:g} s: the trials ran more "
+        "slowly than the timing at the start suggested."
     )
 
 
@@ -346,7 +346,7 @@ def show_contributions(result: Ranking, parts: dict[str, Augmentation]) -> None:
     digits = 2 if result.in_points else 4
     all_steps = result[repr(parts[whole])]
     if result.warnings:
-        say("No verdicts are given, so it cannot be told what the steps add; estimates:")
+        say("No verdicts are given, so the contribution of each step is uncertain. Estimates:")
     for name in others:
         rest = result[repr(parts[name])]
         added = all_steps.gain - rest.gain

@@ -85,7 +85,7 @@ def test_a_scale_four_times_off_is_said(factor, said):
     found = known(factor).warning(images(), CPU)
     assert (found is not None) is said
     if found is not None:
-        assert f"has {factor:.2g} times the variance" in found
+        assert f"have {factor:.2g} times the variance" in found
 
 
 def test_no_scale_is_known_without_a_batch_norm_or_pretraining():

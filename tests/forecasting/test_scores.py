@@ -161,7 +161,7 @@ def test_a_baseline_that_is_just_as_good_as_chance_decides_nothing():
     same = torch.full((4,), 0.5, dtype=torch.float64)
     found = judged(0.6, same, base_replicates=same, chance=0.5)
     assert found.decides is False
-    assert "say nothing about the labels" in found.warnings[0]
+    assert "predict the labels no better than chance" in found.warnings[0]
 
 
 def test_what_matters_is_a_share_of_a_negative_score_too():

@@ -157,7 +157,7 @@ class TestEffort:
         found = augury.rank(data, augmentations=["flips"], epochs=8, effort=1)
         assert found.effort["epochs"] == 4
         assert {row.verdict for row in found.rows} == {"can't tell"}
-        assert "too few to tell" in found.warnings[0]
+        assert "too few for verdicts" in found.warnings[0]
 
     def test_short_trials_say_probably_at_most(self, data):
         specs = ["flips >> rotation(180)", "noise(0.4)"]

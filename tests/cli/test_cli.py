@@ -344,15 +344,17 @@ def test_trends_are_for_a_report(run, monkeypatch, options, wanted):
 
 
 @pytest.mark.parametrize(
-    ("command", "where", "name"),
+    ("command", "reader", "where", "name"),
     [
-        ("rank", "augury.forecasting.rank", "rank"),
-        ("policy", "augury.forecasting.policy", "search_policy"),
+        ("rank", "augury.cli.reading", "augury.forecasting.rank", "rank"),
+        ("policy", "augury.cli.policy", "augury.forecasting.policy", "search_policy"),
     ],
 )
-def test_a_budget_counts_from_the_start_of_the_command(run, monkeypatch, command, where, name):
+def test_a_budget_counts_from_the_start_of_the_command(
+    run, monkeypatch, command, reader, where, name
+):
     """The data are read, and libraries imported, within it."""
-    module, asked = import_module(f"augury.cli.{command}"), []
+    module, asked = import_module(reader), []
     read = module.read
 
     def reading(*args, **options):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from augury._base.text import flat, is_number
 from augury.data.gaps import stack_series
 from augury.data.limits import check_bytes
 from augury.data.source import Request, Source
+
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
 def read_ts(path: Path, request: Request) -> Source:
@@ -153,7 +156,10 @@ def _source(
 
 
 def _plain(labels: list[str]) -> np.ndarray:
-    """Return labels as whole numbers where they are written so, else as words."""
-    if all(label.lstrip("-").isdigit() and len(label) < 19 for label in labels):
+    """Return labels as numbers where each is written as whole numbers are, else as words.
+
+    Codes, such as 01, are words: as a number, 01 would be the class 1.
+    """
+    if all(_WHOLE.fullmatch(label) for label in labels):
         return np.array(labels, dtype=np.int64)
     return np.array(labels)

@@ -1,0 +1,42 @@
+"""Codes such as 01 stay as they are written: as labels, groups and words of new examples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from augury.data import load, load_new
+
+HEADER = "@problemName codes\n@classLabel true {classes}\n@data\n"
+
+
+def write_ts(path: Path, labels: list[str], classes: str = "") -> Path:
+    rows = [f"{k},{k % 3},{2 * k}:{label}" for k, label in enumerate(labels)]
+    path.write_text(HEADER.format(classes=classes) + "\n".join(rows) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("classes", ["", "01 1 2"])
+def test_classes_of_series_stay_as_they_are_written(classes: str, tmp_path: Path) -> None:
+    labels = ["01", "1", "2", "01", "1", "2"]
+    data = load(write_ts(tmp_path / "Codes_TRAIN.ts", labels, classes))
+    assert data.classes == ("01", "1", "2")
+    assert data.y.tolist() == [0, 1, 2, 0, 1, 2]
+    write_ts(tmp_path / "Codes_TEST.ts", labels, classes)
+    new = load_new(tmp_path, data.preparation, shape=data.shape, real=False)
+    assert new.y is not None
+    assert new.y.tolist() == labels
+
+
+@pytest.mark.parametrize("label", ["²", "--5", "٣", "-0", "9" * 30])
+def test_classes_of_series_that_only_look_like_numbers(label: str, tmp_path: Path) -> None:
+    path = write_ts(tmp_path / "t.ts", [label, "3"] * 3)
+    assert set(load(path).classes or ()) == {label, "3"}
+
+
+def test_whole_numbers_are_classes_in_their_order(tmp_path: Path) -> None:
+    path = write_ts(tmp_path / "t.ts", ["10", "-1", "9"] * 2)
+    assert load(path).classes == ("-1", "9", "10")
+    assert np.array_equal(load(path).y, [2, 0, 1] * 2)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
+from refusal import refused
 
 from augury.data import load, load_new
 
@@ -40,3 +42,27 @@ def test_whole_numbers_are_classes_in_their_order(tmp_path: Path) -> None:
     path = write_ts(tmp_path / "t.ts", ["10", "-1", "9"] * 2)
     assert load(path).classes == ("-1", "9", "10")
     assert np.array_equal(load(path).y, [2, 0, 1] * 2)
+
+
+def write_list(folder: Path, labels: list[str], header: str = "file,code") -> Path:
+    for k in range(len(labels)):
+        Image.fromarray(np.full((8, 8), 9 * k, np.uint8)).save(folder / f"{k}.png")
+    rows = "".join(f"{k}.png,{label}\n" for k, label in enumerate(labels))
+    (folder / "list.csv").write_text(f"{header}\n{rows}")
+    return folder / "list.csv"
+
+
+def test_classes_of_listed_files_stay_as_they_are_written(tmp_path: Path) -> None:
+    path = write_list(tmp_path, ["007", "7", "12"] * 2)
+    data = load(path)
+    assert data.classes == ("007", "12", "7")
+    new = load_new(path, data.preparation, shape=data.shape, real=False, label="code")
+    assert new.y is not None
+    assert new.y.tolist() == ["007", "7", "12"] * 2
+
+
+@pytest.mark.parametrize("word", ["NA", "None"])
+def test_a_class_of_listed_files_named_like_a_missing_value(tmp_path: Path, word: str) -> None:
+    path = write_list(tmp_path, [word, "US"] * 3)
+    refused(f"3 labels of |list.csv are '{word}'|rename this class", load, path)
+    refused("3 labels are missing", load, write_list(tmp_path, ["", "US"] * 3))

@@ -18,7 +18,8 @@ from augury.data.source import Request, Source
 if TYPE_CHECKING:
     import pandas as pd
 
-TABLES = (".csv", ".tsv", ".parquet", ".pq")
+_PARQUET = (".parquet", ".pq")
+TABLES = (".csv", ".tsv", *_PARQUET)
 
 
 def read_table(path: Path, request: Request) -> Source:
@@ -26,20 +27,18 @@ def read_table(path: Path, request: Request) -> Source:
     frame = _frame(path)
     frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
     files = find_files_column(frame, request.label)
-    if files is None:
-        if request.size is not None:
-            raise AuguryError(
-                f"a size is for images, but no column of {flat(path)} lists any; remove it here"
-            )
-        label = _label(list(frame.columns), request, str(path))
-        if label is not None and path.suffix.lower() not in (".parquet", ".pq"):
-            place, read = list(frame.columns).index(label), column_of(frame, label, str(path))
-            frame[label] = _as_written(path, place, read)
-        return read_frame(frame, request, str(path))
+    if files is None and request.size is not None:
+        raise AuguryError(
+            f"a size is for images, but no column of {flat(path)} lists any; remove it here"
+        )
     others = [column for column in frame.columns if column not in (files, request.group)]
-    if request.label is None and len(others) == 1 and not request.new:
-        return read_list(frame, files, others[0], request, path)
-    return read_list(frame, files, _label(list(frame.columns), request, str(path)), request, path)
+    alone = files is not None and len(others) == 1 and request.label is None and not request.new
+    label = others[0] if alone else _label(list(frame.columns), request, str(path))
+    if label is not None and path.suffix.lower() not in _PARQUET:
+        frame[label] = _as_written(path, frame, label)
+    if files is None:
+        return read_frame(frame, request, str(path))
+    return read_list(frame, files, label, request, path)
 
 
 def read_frame(frame: pd.DataFrame, request: Request, what: str, y: Any = None) -> Source:
@@ -120,7 +119,7 @@ def _frame(path: Path) -> pd.DataFrame:
     except ImportError:
         raise AuguryError("reading tables needs pandas; pip install 'augury[tables]'") from None
     try:
-        if path.suffix.lower() in (".parquet", ".pq"):
+        if path.suffix.lower() in _PARQUET:
             _check_parquet(path)
             return pd.read_parquet(path, engine="pyarrow")
         return pd.read_csv(path, sep=_separator(path), low_memory=False)  # one type a column
@@ -138,17 +137,14 @@ def _separator(path: Path) -> str:
     return "\t" if path.suffix.lower() == ".tsv" else ","
 
 
-def _as_written(path: Path, place: int, read: pd.Series) -> pd.Series:
+def _as_written(path: Path, frame: pd.DataFrame, label: str) -> pd.Series:
     """Return labels as they are written where they are codes, such as 01, and not numbers.
 
     Words that pandas takes for missing values are refused: they may well be a class.
     """
-    import pandas as pd
-
-    texts = pd.read_csv(
-        path, sep=_separator(path), usecols=[place], dtype=str, keep_default_na=False
-    ).iloc[:, 0]
-    if len(texts) != len(read):  # rows with more fields than the header are read otherwise
+    read = column_of(frame, label, str(path))
+    texts = _texts(path, frame, label)
+    if texts is None:
         return read
     words = texts[read.isna().to_numpy() & (texts.str.strip() != "").to_numpy()]
     if len(words):
@@ -159,6 +155,17 @@ def _as_written(path: Path, place: int, read: pd.Series) -> pd.Series:
         )
     codes = bool(texts.str.fullmatch(r"\s*[+-]?0\d+\s*").any())
     return texts.where(texts != "") if codes else read
+
+
+def _texts(path: Path, frame: pd.DataFrame, name: str) -> pd.Series | None:
+    """Return a column's cells as the file has them; None where its rows are read otherwise."""
+    import pandas as pd
+
+    place = list(frame.columns).index(name)
+    texts = pd.read_csv(
+        path, sep=_separator(path), usecols=[place], dtype=str, keep_default_na=False
+    ).iloc[:, 0]
+    return texts if len(texts) == len(frame) else None  # rows may have more fields than the header
 
 
 def _check_parquet(path: Path) -> None:

@@ -66,3 +66,29 @@ def test_a_class_of_listed_files_named_like_a_missing_value(tmp_path: Path, word
     path = write_list(tmp_path, [word, "US"] * 3)
     refused(f"3 labels of |list.csv are '{word}'|rename this class", load, path)
     refused("3 labels are missing", load, write_list(tmp_path, ["", "US"] * 3))
+
+
+def check_groups(path: Path, label: str) -> None:
+    data = load(path, label=label, group="patient")
+    assert data.groups is not None
+    assert len(set(data.groups.tolist())) == 4, path  # 01 and 1 are two
+
+
+def test_groups_stay_as_they_are_written(tmp_path: Path) -> None:
+    patients = ["01", "1", "02", "2"] * 4
+    cells = [f"{k % 4 // 2},{patient}" for k, patient in enumerate(patients)]
+    listing = write_list(tmp_path, cells, "file,code,patient")
+    table = tmp_path / "t.csv"
+    table.write_text("a,code,patient\n" + "".join(f"{k}.5,{c}\n" for k, c in enumerate(cells)))
+    for path in (table, listing):
+        check_groups(path, "code")
+
+
+@pytest.mark.parametrize("word", ["NA", "null"])
+def test_a_group_named_like_a_missing_value(word: str, tmp_path: Path) -> None:
+    rows = [f"{k}.5,{k % 2},{word if k < 4 else 'b'}" for k in range(8)]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["a,code,patient", *rows]))
+    refused(
+        f"4 groups of |are '{word}'|rename this group", load, path, label="code", group="patient"
+    )

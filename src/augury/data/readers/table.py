@@ -34,8 +34,10 @@ def read_table(path: Path, request: Request) -> Source:
     others = [column for column in frame.columns if column not in (files, request.group)]
     alone = files is not None and len(others) == 1 and request.label is None and not request.new
     label = others[0] if alone else _label(list(frame.columns), request, str(path))
-    if label is not None and path.suffix.lower() not in _PARQUET:
-        frame[label] = _as_written(path, frame, label)
+    if path.suffix.lower() not in _PARQUET:
+        for noun, what, name in (("label", "class", label), ("group", "group", request.group)):
+            if name in frame.columns:
+                frame[name] = _as_written(path, frame, name, noun, what)
     if files is None:
         return read_frame(frame, request, str(path))
     return read_list(frame, files, label, request, path)
@@ -137,21 +139,21 @@ def _separator(path: Path) -> str:
     return "\t" if path.suffix.lower() == ".tsv" else ","
 
 
-def _as_written(path: Path, frame: pd.DataFrame, label: str) -> pd.Series:
-    """Return labels as they are written where they are codes, such as 01, and not numbers.
+def _as_written(path: Path, frame: pd.DataFrame, name: str, noun: str, what: str) -> pd.Series:
+    """Return labels, or groups, as they are written where they are codes, such as 01.
 
     Words that pandas takes for missing values are refused: they may well be a class.
     """
-    read = column_of(frame, label, str(path))
-    texts = _texts(path, frame, label)
+    read = column_of(frame, name, str(path))
+    texts = _texts(path, frame, name)
     if texts is None:
         return read
     words = texts[read.isna().to_numpy() & (texts.str.strip() != "").to_numpy()]
     if len(words):
         raise AuguryError(
-            f"{count(len(words), 'label')} of {flat(path)} {are(len(words))} "
+            f"{count(len(words), noun)} of {flat(path)} {are(len(words))} "
             f"{flat(repr(words.iloc[0]))}, which stands for a missing value in tables; rename this "
-            "class, or drop these rows"
+            f"{what}, or drop these rows"
         )
     codes = bool(texts.str.fullmatch(r"\s*[+-]?0\d+\s*").any())
     return texts.where(texts != "") if codes else read

@@ -92,3 +92,29 @@ def test_a_group_named_like_a_missing_value(word: str, tmp_path: Path) -> None:
     refused(
         f"4 groups of |are '{word}'|rename this group", load, path, label="code", group="patient"
     )
+
+
+def write_words(path: Path, rows: list[str], header: str = "a,code,flag,y") -> Path:
+    path.write_text("\n".join([header, *rows]))
+    return path
+
+
+def test_words_of_a_model_are_found_in_new_rows_that_look_like_numbers(tmp_path: Path) -> None:
+    cells = ["01,true", "2.0,false", "3A,", "2,true", "1,TRUE", "1,true"] * 2
+    rows = [f"{k % 5}.5,{cell},{k % 2}" for k, cell in enumerate(cells)]
+    data = load(write_words(tmp_path / "old.csv", rows), label="y")
+    kept = [k for k, cell in enumerate(cells) if cell != "3A,"]
+    # What is left of one column are numbers, and of the other, truth values.
+    new = write_words(tmp_path / "new.csv", [rows[k] for k in kept])
+    found = load_new(new, data.preparation, shape=data.shape, real=False)
+    assert not any("unknown" in note for note in found.notes)
+    assert np.array_equal(found.x, data.x.numpy()[kept])
+
+
+def test_words_that_a_model_does_not_know_are_reported(tmp_path: Path) -> None:
+    rows = [f"{k % 5}.5,{('01', '3A')[k % 2]},t,{k // 2 % 2}" for k in range(8)]
+    data = load(write_words(tmp_path / "old.csv", rows), label="y")
+    new = write_words(tmp_path / "new.csv", ["1.5,01,t", "2.5,5,t"], "a,code,flag")
+    found = load_new(new, data.preparation, shape=data.shape, real=False)
+    assert "words of code that are unknown to the model: 5" in found.notes
+    assert found.x[0, 1] > 0 > found.x[1, 1]

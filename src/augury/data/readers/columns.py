@@ -163,10 +163,7 @@ def same_features(
             f"was fitted on: {listed(missing)}; add them, under these names"
         )
     found = {name: column_of(frame, name, what) for name in wanted}
-    known: dict[str, set[str]] = {}
-    for name, word in like.columns:
-        if word is not None:
-            known.setdefault(name, set()).add(word)
+    known = words_of(like)
     words = {name: _words(found[name]) for name in known}
     columns: list[np.ndarray] = []
     filled: list[str] = []
@@ -188,6 +185,23 @@ def same_features(
     if extra:
         notes.append(f"columns that the model does not use were left out: {listed(extra)}")
     return columns, notes
+
+
+def words_of(like: Preparation | None) -> dict[str, set[str]]:
+    """Return the words that a model knows of each of its columns of text."""
+    known: dict[str, set[str]] = {}
+    for name, word in () if like is None else like.columns:
+        if word is not None:
+            known.setdefault(name, set()).add(word)
+    return known
+
+
+def as_words(column: pd.Series, texts: pd.Series, known: set[str]) -> np.ndarray:
+    """Return a column of a file as words: cells that a model knows as the file has them.
+
+    Other rows may have made words of 01 where these alone make a number of it.
+    """
+    return np.where(texts.isin(known), texts.to_numpy(object), _words(column))
 
 
 def _count(column: pd.Series) -> int:

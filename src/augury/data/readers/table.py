@@ -11,7 +11,7 @@ import numpy as np
 from augury._base.errors import AuguryError
 from augury._base.text import are, cause, count, did_you_mean, flat, listed
 from augury.data.limits import check_bytes
-from augury.data.readers.columns import column_of, features_of, same_features
+from augury.data.readers.columns import as_words, column_of, features_of, same_features, words_of
 from augury.data.readers.filelist import find_files_column, read_list
 from augury.data.source import Request, Source
 
@@ -35,9 +35,7 @@ def read_table(path: Path, request: Request) -> Source:
     alone = files is not None and len(others) == 1 and request.label is None and not request.new
     label = others[0] if alone else _label(list(frame.columns), request, str(path))
     if path.suffix.lower() not in _PARQUET:
-        for noun, what, name in (("label", "class", label), ("group", "group", request.group)):
-            if name in frame.columns:
-                frame[name] = _as_written(path, frame, name, noun, what)
+        _keep_written(frame, path, label, request)
     if files is None:
         return read_frame(frame, request, str(path))
     return read_list(frame, files, label, request, path)
@@ -139,35 +137,51 @@ def _separator(path: Path) -> str:
     return "\t" if path.suffix.lower() == ".tsv" else ","
 
 
-def _as_written(path: Path, frame: pd.DataFrame, name: str, noun: str, what: str) -> pd.Series:
+def _keep_written(frame: pd.DataFrame, path: Path, label: str | None, request: Request) -> None:
+    """Let labels, groups and words that a model knows be in a frame as they are in its file."""
+    known = words_of(request.like)
+    names = dict.fromkeys((label, request.group, *known))
+    present = [name for name in names if name is not None and name in frame.columns]
+    texts = _texts(path, frame, present)
+    for name, words in known.items():
+        if name in texts:
+            frame[name] = as_words(column_of(frame, name, str(path)), texts[name], words)
+    for name, noun, what in ((label, "label", "class"), (request.group, "group", "group")):
+        if name in texts:
+            read = column_of(frame, name, str(path))
+            frame[name] = _as_written(read, texts[name], path, noun, what)
+
+
+def _as_written(read: pd.Series, texts: pd.Series, path: Path, noun: str, what: str) -> pd.Series:
     """Return labels, or groups, as they are written where they are codes, such as 01.
 
     Words that pandas takes for missing values are refused: they may well be a class.
     """
-    read = column_of(frame, name, str(path))
-    texts = _texts(path, frame, name)
-    if texts is None:
-        return read
-    words = texts[read.isna().to_numpy() & (texts.str.strip() != "").to_numpy()]
+    words = texts.to_numpy(object)[read.isna().to_numpy() & (texts.str.strip() != "").to_numpy()]
     if len(words):
         raise AuguryError(
             f"{count(len(words), noun)} of {flat(path)} {are(len(words))} "
-            f"{flat(repr(words.iloc[0]))}, which stands for a missing value in tables; rename this "
+            f"{flat(repr(words[0]))}, which stands for a missing value in tables; rename this "
             f"{what}, or drop these rows"
         )
     codes = bool(texts.str.fullmatch(r"\s*[+-]?0\d+\s*").any())
     return texts.where(texts != "") if codes else read
 
 
-def _texts(path: Path, frame: pd.DataFrame, name: str) -> pd.Series | None:
-    """Return a column's cells as the file has them; None where its rows are read otherwise."""
+def _texts(path: Path, frame: pd.DataFrame, names: list[str]) -> dict[str, pd.Series]:
+    """Return the cells of columns as the file has them; none where its rows are read otherwise."""
     import pandas as pd
 
-    place = list(frame.columns).index(name)
+    columns = list(frame.columns)
+    places = sorted(columns.index(name) for name in names)
+    if not places:
+        return {}
     texts = pd.read_csv(
-        path, sep=_separator(path), usecols=[place], dtype=str, keep_default_na=False
-    ).iloc[:, 0]
-    return texts if len(texts) == len(frame) else None  # rows may have more fields than the header
+        path, sep=_separator(path), usecols=places, dtype=str, keep_default_na=False
+    )
+    if len(texts) != len(frame):  # rows may have more fields than the header
+        return {}
+    return {columns[place]: texts.iloc[:, k] for k, place in enumerate(places)}
 
 
 def _check_parquet(path: Path) -> None:

@@ -21,17 +21,24 @@ def is_cifar(folder: Path) -> bool:
     return "data_batch_1" in names or {"train", "meta"} <= names
 
 
-def read_cifar(folder: Path) -> Source:
-    """Read the training images; the test batch is left alone."""
+def has_test_part(folder: Path) -> bool:
+    """Return whether CIFAR's test images lie in a directory, beside the training ones."""
+    return _test_batch(folder).is_file()
+
+
+def read_cifar(folder: Path, *, test: bool = False) -> Source:
+    """Read the training images, or those of the test batch alone."""
     batches = sorted(folder.glob("data_batch_[0-9]*"), key=lambda p: (len(p.name), p.name))
     notes: tuple[str, ...] = ()
     if batches:
         label, meta, key = "labels", folder / "batches.meta", "label_names"
-        if len(batches) != 5:
+        if len(batches) != 5 and not test:
             notes = (f"{len(batches)} of CIFAR-10's 5 training batches were there",)
     else:
         batches = [folder / "train"]
         label, meta, key = "fine_labels", folder / "meta", "fine_label_names"
+    if test:
+        batches = [_test_batch(folder)]
     x, y = zip(*(read_batch(path, label) for path in batches), strict=True)
     classes = _names(read_pickle(meta).get(key)) if meta.is_file() else None
     return Source(np.concatenate(x), np.concatenate(y), classes, "image", notes=notes)
@@ -57,6 +64,11 @@ def read_batch(path: Path, label: str) -> tuple[np.ndarray, np.ndarray]:
             f"{flat(path)} has {count(len(labels), 'label')} for {count(len(pixels), 'image')}"
         )
     return pixels.reshape(-1, *_SHAPE), np.asarray(labels)
+
+
+def _test_batch(folder: Path) -> Path:
+    """Return where CIFAR's test images are, for CIFAR-10 or CIFAR-100."""
+    return folder / ("test_batch" if (folder / "data_batch_1").is_file() else "test")
 
 
 def _names(found: Any) -> tuple[str, ...] | None:

@@ -22,7 +22,8 @@ from augury.data.limits import check_bytes
 from augury.data.source import Source
 
 _TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
-_IMAGES = re.compile(r"train-images[-.]idx3-ubyte(\.gz)?")
+_TRAIN_IMAGES = re.compile(r"train-images[-.]idx3-ubyte(\.gz)?")
+_TEST_IMAGES = re.compile(r"(t10k|test)-images[-.]idx3-ubyte(\.gz)?")
 _GZIP = b"\x1f\x8b"
 _MOST_SIDES = 4
 
@@ -41,7 +42,12 @@ def looks_like_idx(path: Path) -> bool:
 
 def find_training_images(folder: Path) -> Path | None:
     """Return MNIST's file of training images in a directory, if it is there."""
-    return next((p for p in sorted(folder.iterdir()) if _IMAGES.fullmatch(p.name)), None)
+    return _find(folder, _TRAIN_IMAGES)
+
+
+def find_test_images(folder: Path) -> Path | None:
+    """Return MNIST's file of test images in a directory, if it is there."""
+    return _find(folder, _TEST_IMAGES)
 
 
 def read_idx_pair(images: Path, *, new: bool = False) -> Source:
@@ -66,6 +72,10 @@ def read_idx(path: Path) -> np.ndarray:
     except (gzip.BadGzipFile, EOFError, zlib.error, struct.error) as error:
         reason = "" if isinstance(error, struct.error) else f" ({cause(error)})"
         raise AuguryError(f"{flat(path)} is damaged or cut short{reason}; copy it again") from None
+
+
+def _find(folder: Path, names: re.Pattern[str]) -> Path | None:
+    return next((p for p in sorted(folder.iterdir()) if names.fullmatch(p.name)), None)
 
 
 def _plain(raw: IO[bytes]) -> IO[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ import numpy as np
 from augury._base.errors import AuguryError
 from augury._base.text import flat
 from augury.data.limits import check_bytes
+from augury.data.readers.tree import TEST, TRAIN
 from augury.data.sampling import select
 from augury.data.source import Request, Source
 
 _PAIRS = (("x", "y"), ("images", "labels"), ("data", "labels"), ("data", "targets"))
+_EXAMPLES = tuple(examples for examples, _ in _PAIRS)
 
 
 def read_npy(path: Path, request: Request) -> Source:
@@ -49,10 +52,35 @@ def read_mapped(
     return Source(chosen, labels, notes=tuple(notes), index=kept, total=len(x))
 
 
-def find_examples(folder: Path) -> Path | None:
-    """Return the file of examples in a directory that holds such a pair, the training one first."""
-    found = [path for path in sorted(folder.glob("*.npy")) if labels_beside(path) is not None]
-    return min(found, key=lambda path: ("train" not in path.stem, path.name), default=None)
+def find_examples(folder: Path, *, new: bool = False) -> Path | None:
+    """Return the file of examples in a directory that holds such a pair, the training one first.
+
+    For `new` examples, the test one comes first, which may be without labels.
+    """
+    files = sorted(folder.glob("*.npy"))
+    found = [path for path in files if labels_beside(path) is not None]
+    if not new:
+        return min(found, key=lambda path: (not has_part(path, TRAIN), path.name), default=None)
+    if not found:
+        return None
+    found += [path for path in files if has_part(path, TEST) and has_part(path, _EXAMPLES)]
+    order = (*TEST, None, *TRAIN)
+    return min(found, key=lambda path: (_place(path, order), path.name))
+
+
+def has_part(path: Path, words: Iterable[str]) -> bool:
+    """Return whether a file's name has one of some words, as x_train has train."""
+    return not _words(path).isdisjoint(words)
+
+
+def _place(path: Path, order: Sequence[str | None]) -> int:
+    """Return where a file is in an order of parts; None is a file of no part."""
+    words = _words(path)
+    return next((k for k, part in enumerate(order) if part in words), order.index(None))
+
+
+def _words(path: Path) -> set[str]:
+    return set(path.stem.lower().replace("-", "_").split("_"))
 
 
 def mapped(path: Path) -> np.ndarray:

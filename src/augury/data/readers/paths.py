@@ -8,15 +8,21 @@ from pathlib import Path
 from augury._base.errors import AuguryError
 from augury._base.text import did_you_mean, flat, listed
 from augury.data.readers.archive import is_archive, read_archive
-from augury.data.readers.cifar import is_cifar, read_cifar
+from augury.data.readers.cifar import has_test_part, is_cifar, read_cifar
 from augury.data.readers.embedded import EMBEDDED, read_embedded
 from augury.data.readers.find_parts import find_parts
 from augury.data.readers.folder import read_folder
-from augury.data.readers.idx import find_training_images, looks_like_idx, read_idx_pair
-from augury.data.readers.npy import find_examples, read_npy
+from augury.data.readers.idx import (
+    find_test_images,
+    find_training_images,
+    looks_like_idx,
+    read_idx_pair,
+)
+from augury.data.readers.npy import find_examples, has_part, read_npy
 from augury.data.readers.npz import read_npz
 from augury.data.readers.parts import read_parts
 from augury.data.readers.table import TABLES, read_table
+from augury.data.readers.tree import TRAIN
 from augury.data.readers.ucr import find_series, is_ucr_text, read_ts, read_ucr_text
 from augury.data.source import Request, Source
 
@@ -52,27 +58,38 @@ def _read_directory(path: Path, request: Request) -> Source:
     if parts is not None and not request.new:
         return read_parts(parts, request)
     _refuse(request, "label")
-    images = find_training_images(path)
+    test_images = find_test_images(path) if request.new else None
+    images = test_images or find_training_images(path)
     if images is not None:
         _refuse(request, "size")
-        return _noted(read_idx_pair(images, new=request.new), request)
+        found = read_idx_pair(images, new=request.new)
+        return _noted(found, request, test=test_images is not None)
     if is_cifar(path):
         _refuse(request, "size")
-        return _noted(read_cifar(path), request)
+        test = request.new and has_test_part(path)
+        return _noted(read_cifar(path, test=test), request, test=test)
     series = find_series(path, new=request.new)
     if series is not None:
         return _read_file(series, request)
-    examples = find_examples(path)
+    examples = find_examples(path, new=request.new)
     if examples is not None:
         _refuse(request, "size")
-        return read_npy(examples, request)
+        found = read_npy(examples, request)
+        train = request.new and has_part(examples, TRAIN)
+        note = f"{flat(examples.name)} was read: the directory has no test part"
+        return replace(found, notes=(*found.notes, note)) if train else found
     return read_folder(path, request)
 
 
-def _noted(found: Source, request: Request) -> Source:
+def _noted(found: Source, request: Request, *, test: bool) -> Source:
+    """Add which images of a directory were read as new ones."""
     if not request.new:
         return found
-    note = "the directory's training images were read, not its test images"
+    note = (
+        "the directory's test images were read, not its training images"
+        if test
+        else "the directory's training images were read: it has no test images"
+    )
     return replace(found, notes=(*found.notes, note))
 
 

@@ -13,8 +13,8 @@ from augury._base.text import flat, listed
 from augury.data.readers.images import EXTENSIONS
 from augury.data.readers.recordings import SOUNDS
 
-_TRAIN = ("train", "training")
-_TEST = ("test", "testing", "val", "valid", "validation")
+TRAIN = ("train", "training")
+TEST = ("test", "testing", "val", "valid", "validation")
 _IGNORED = ("thumbs.db", "desktop.ini", "__macosx")  # what Windows and macOS leave behind
 
 
@@ -136,9 +136,9 @@ def _suffixes(path: Path, listing: _Listing) -> Counter[str]:
 def _part(path: Path, folders: list[str], media: Media, new: bool, listing: _Listing) -> str | None:
     """Return the sub-directory of a train/val/test layout that is to be read, if it is one."""
     lower = {folder.lower(): folder for folder in folders}
-    if not any(name in lower for name in _TRAIN) or not set(lower) <= {*_TRAIN, *_TEST}:
+    if not any(name in lower for name in TRAIN) or not set(lower) <= {*TRAIN, *TEST}:
         return None
-    wanted = (*_TEST, *_TRAIN) if new else _TRAIN
+    wanted = (*TEST, *TRAIN) if new else TRAIN
     part = next(lower[name] for name in wanted if name in lower)
     inside = path / part
     below = (_search(inside / folder, media, listing) for folder in _folders(inside, listing))

@@ -21,30 +21,62 @@ from augury.data.source import Request, Source
 if TYPE_CHECKING:
     import pandas as pd
 
-
-def find_files_column(frame: pd.DataFrame, label: str | None) -> str | None:
-    """Return the column, other than the label, whose words all end as files of one kind do."""
-    for name in frame.columns:
-        if str(name) == label:
-            continue
-        values = frame[name]
-        if values.ndim == 1 and len(values) and _kind_of(values.tolist()) is not None:
-            return str(name)
-    return None
+_KINDS = {"image": EXTENSIONS, "recording": SOUNDS}
 
 
-def _kind_of(names: list[object]) -> str | None:
+def find_files_column(frame: pd.DataFrame, path: Path, request: Request) -> str | None:
+    """Return the column, other than the label, whose words all end as files of one kind do.
+
+    Raise where most words of a column are such files and a few are not.
+    """
+    found = {
+        str(name): [_name_of(cell) for cell in frame[name].tolist()]
+        for name in frame.columns
+        if str(name) != request.label and frame[name].ndim == 1 and len(frame)
+    }
+    files = next((name for name, words in found.items() if _kind_of(words) is not None), None)
+    if files is None and not (request.like is not None and request.like.columns):
+        for name, words in found.items():
+            _check_most(name, words, path)
+    return files
+
+
+def _name_of(cell: object) -> str:
+    """Return a cell as the name of a file, without the spaces around it."""
+    return cell.strip() if isinstance(cell, str) else ""
+
+
+def _kind_of(names: list[str]) -> str | None:
     """Return what all the files of a list hold, by their names; None if that differs."""
-    found = {os.path.splitext(name)[1].lower() if isinstance(name, str) else "" for name in names}
-    kinds = {"image": EXTENSIONS, "recording": SOUNDS}
-    return next((kind for kind, known in kinds.items() if found <= set(known)), None)
+    found = {os.path.splitext(name)[1].lower() for name in names}
+    return next((kind for kind, known in _KINDS.items() if found <= set(known)), None)
+
+
+def _check_most(column: str, names: list[str], path: Path) -> None:
+    """Raise if most of a column are files of one kind that are there, but not all."""
+    for kind, known in _KINDS.items():
+        named = [name.lower().endswith(known) for name in names]
+        if 2 * sum(named) <= len(names):
+            continue
+        root = _root(path.parent, names[named.index(True)])
+        there = sum(
+            (root / name).is_file() for name, is_one in zip(names, named, strict=True) if is_one
+        )
+        if 2 * there > len(names):
+            row = named.index(False)
+            cell = f"is {flat(names[row])[:40]!r}" if names[row] else "is empty"
+            raise AuguryError(
+                f"row {row + 1} (without the header) of {flat(path)} names no {kind} in column "
+                f"{flat(column)!r}, as {there:,} others do: the cell {cell}; correct or remove "
+                "this row, or remove the column to read the others as a table"
+            )
 
 
 def read_list(
     frame: pd.DataFrame, files: str, label: str | None, request: Request, path: Path
 ) -> Source:
     """Read what a column names, in the table's directory or in one inside it."""
-    names = [str(value) for value in column_of(frame, files, str(path))]
+    names = [_name_of(cell) for cell in column_of(frame, files, str(path))]
     root = _root(path.parent, names[0])
     paths = [root / name for name in names]
     missing = [name for name, file in zip(names, paths, strict=True) if not file.is_file()]
@@ -56,7 +88,7 @@ def read_list(
     group = request.group if request.group in frame.columns else None
     used = (files, label, group)
     others = [str(column) for column in frame.columns if str(column) not in used]
-    noun = _kind_of(list(names)) or "image"
+    noun = _kind_of(names) or "image"
     notes = [f"the {noun}s that the column {flat(files)} lists were read"]
     if others:
         notes.append(f"other columns were not used: {listed(others)}")

@@ -26,7 +26,7 @@ def read_table(path: Path, request: Request) -> Source:
     """Read a table from a file, or the images that it lists; see `read_frame`."""
     frame = _frame(path)
     frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
-    files = find_files_column(frame, request.label)
+    files = find_files_column(frame, path, request)
     if files is None and request.size is not None:
         raise AuguryError(
             f"a size is for images, but no column of {flat(path)} lists any; remove it here"

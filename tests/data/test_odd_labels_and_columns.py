@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+import soundfile
 from PIL import Image
 from refusal import refused
 
@@ -113,3 +114,16 @@ def test_a_class_named_like_a_missing_value_is_refused(tmp_path: Path, word: str
     refused(f"4 labels of |t.csv are '{word}'|rename this class", load, path, label="code")
     path = write_labels(path, ["", "EU"] * 4)
     refused("4 labels are missing", load, path, label="code")
+
+
+def test_classes_may_be_links_to_directories_of_recordings(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        for k in range(3):
+            wave = np.sin(np.arange(800) * (k + 1) / 9)
+            soundfile.write(tmp_path / name / f"{k}.wav", wave, 8000)
+        (tmp_path / name / "again").symlink_to(tmp_path / name)  # a loop
+        (tmp_path / "data" / name).symlink_to(tmp_path / name)
+    found = load(tmp_path / "data")
+    assert (len(found), found.kind, found.classes) == (6, "sound", ("a", "b"))

@@ -120,13 +120,18 @@ class _Listing:
 
 
 def _suffixes(path: Path, listing: _Listing) -> Counter[str]:
-    """Count the files below a directory by what their names end in."""
+    """Count the files below a directory by what their names end in; links are followed once."""
     counts: Counter[str] = Counter()
+    seen: set[str] = set()
     waiting = [path]
     while waiting:
         here = waiting.pop()
+        real = os.path.realpath(here)
+        if real in seen:
+            continue
+        seen.add(real)
         for entry in listing.entries(here):
-            if entry.is_dir(follow_symlinks=False):
+            if _holds(entry.is_dir):
                 waiting.append(here / entry.name)
             else:
                 counts[os.path.splitext(entry.name)[1].lower()] += 1

@@ -22,7 +22,8 @@ def read_ts(path: Path, request: Request) -> Source:
     header = _Header()
     series: list[np.ndarray] = []
     labels: list[str] = []
-    for number, line in enumerate(_lines(path), start=1):
+    places: list[str] = []
+    for number, line in enumerate(map(str.strip, _lines(path)), start=1):
         if not line or line[0] in "#%":
             continue
         where = f"line {number} of {flat(path)}"
@@ -44,7 +45,8 @@ def read_ts(path: Path, request: Request) -> Source:
             )
         series.append(np.stack(values))
         labels.append(last.strip())
-    return _source(path, series, labels if header.labelled else None, header, request)
+        places.append(where)
+    return _source(path, series, labels if header.labelled else [], places, header, request)
 
 
 def is_ucr_text(path: Path) -> bool:
@@ -62,7 +64,7 @@ def is_ucr_text(path: Path) -> bool:
 
 def read_ucr_text(path: Path, request: Request) -> Source:
     """Read a ``.tsv`` file of the UCR archive: the class, then the values; NaN at the end pads."""
-    series, labels = [], []
+    series, labels, places = [], [], []
     for number, line in enumerate(_lines(path), start=1):
         if not line:
             continue
@@ -72,7 +74,8 @@ def read_ucr_text(path: Path, request: Request) -> Source:
         present = np.flatnonzero(~np.isnan(values))
         series.append(values[None, : present[-1] + 1 if len(present) else len(values)])
         labels.append(label.strip())
-    return _source(path, series, labels, _Header(), request)
+        places.append(where)
+    return _source(path, series, labels, places, _Header(), request)
 
 
 def find_series(folder: Path, *, new: bool = False) -> Path | None:
@@ -111,7 +114,7 @@ class _Header:
 
 def _lines(path: Path) -> list[str]:
     check_bytes(path.stat().st_size, path, "save fewer series")
-    return [line.strip() for line in path.read_text("utf-8-sig", errors="replace").split("\n")]
+    return [line.rstrip() for line in path.read_text("utf-8-sig", errors="replace").split("\n")]
 
 
 def _numbers(text: str, where: str, separator: str = ",") -> np.ndarray:
@@ -126,22 +129,31 @@ def _numbers(text: str, where: str, separator: str = ",") -> np.ndarray:
 def _source(
     path: Path,
     series: list[np.ndarray],
-    labels: list[str] | None,
+    labels: list[str],
+    places: list[str],
     header: _Header,
     request: Request,
 ) -> Source:
     if not series:
         raise AuguryError(f"{flat(path)} holds no series; expected one per line")
-    if labels is None and not request.new:
-        raise AuguryError(
-            f"{flat(path)} has no labels: expected @classLabel true or @targetLabel true in its "
-            "header, and a label at the end of each line"
+    if not any(labels) and not request.new:
+        expected = (
+            "a label at the end of each line, and @classLabel true or @targetLabel true in its "
+            "header"
+            if path.suffix.lower() == ".ts"
+            else "a label at the start of each line"
         )
+        raise AuguryError(f"{flat(path)} has no labels: expected {expected}")
+    if not all(labels) and not request.new:
+        where = places[labels.index("")]
+        raise AuguryError(f"{where} has no label; give one to each series, or drop this line")
     like = request.like
     x, notes = stack_series(series, None if like is None or len(like.shape) != 2 else like.shape[1])
     found = Source(x, kind="series", notes=tuple(notes))
-    if labels is None:
+    if not any(labels):
         return found
+    if not all(labels):
+        return replace(found, y=np.array([label or None for label in labels], dtype=object))
     if header.real or request.task == "regression":
         wrong = [label for label in labels if not is_number(label)]
         if wrong:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from refusal import refused
 
-from augury.data import load, load_new
+from augury.data import as_dataset, load, load_new
 
 ROWS = [f"{k}.5\t{k}\t{-k}" for k in range(8)]
 HEAD = "@problemName t\n@classLabel true\n@data\n"
@@ -35,3 +36,14 @@ def test_a_line_without_its_label(name: str, line: int, tmp_path: Path) -> None:
     path = write(tmp_path / name, [""] * 8)
     refused(f"{name} has no labels", load, path)
     assert load_new(path, data.preparation, shape=data.shape, real=False).y is None
+
+
+def test_infinite_values_are_counted_before_series_are_padded(tmp_path: Path) -> None:
+    path = tmp_path / "t.tsv"
+    path.write_text("1\t1\t2\t3\t4\n2\t1\tinf\n1\t-inf\tNaN\t2\t3\n2\t4\t3\t2\t1\n")
+    said = (
+        "2 values in 2 examples are NaN or infinite, the first of them in example 1; drop or repair"
+    )
+    refused(said, load, path)
+    arrays = [np.array([[1.0, 2, np.inf]]), np.array([[1.0, 2, 3, 4, 5]])] * 2
+    refused("2 values in 2 examples are NaN or infinite", as_dataset, arrays, [0, 1] * 2)

@@ -9,6 +9,7 @@ import numpy as np
 from augury._base.errors import AuguryError
 from augury._base.text import count
 from augury.data.limits import check_bytes
+from augury.data.scaling import refuse_bad
 
 
 def stack_series(
@@ -39,6 +40,7 @@ def stack_series(
     lengths = np.array([one.shape[1] for one in series])
     longest = int(lengths.max()) if length is None else length
     check_bytes(len(series) * channels * longest * 8, "the series", "give fewer or shorter ones")
+    refuse_bad(np.array([np.isinf(one[:, :longest]).sum() for one in series]))
     out = np.empty((len(series), channels, longest))
     for row, one in zip(out, series, strict=True):
         used = min(one.shape[1], longest)

@@ -33,7 +33,22 @@ def span(x: np.ndarray, index: np.ndarray | None = None) -> tuple[float, float]:
         (~np.isfinite(x[start : start + rows])).sum(axis=tuple(range(1, x.ndim)))
         for start in range(0, len(x), rows)
     ]
-    bad = np.concatenate(counts)
+    refuse_bad(np.concatenate(counts), index)
+    return low, high
+
+
+def refuse_bad(bad: np.ndarray, index: np.ndarray | None = None) -> None:
+    """Raise if any example has values that are not finite.
+
+    Parameters
+    ----------
+    bad
+        How many each has.
+    index
+        As for `span`.
+    """
+    if not bad.any():
+        return
     first = int(np.argmax(bad > 0))
     if index is not None:
         first = int(index[first])

@@ -13,6 +13,7 @@ import scipy.sparse
 import soundfile
 from PIL import Image
 from refusal import refused
+from torch.utils.data import Subset
 
 import augury
 from augury.data import as_dataset, load
@@ -127,3 +128,30 @@ def test_classes_may_be_links_to_directories_of_recordings(tmp_path: Path) -> No
         (tmp_path / "data" / name).symlink_to(tmp_path / name)
     found = load(tmp_path / "data")
     assert (len(found), found.kind, found.classes) == (6, "sound", ("a", "b"))
+
+
+class Pairs:
+    """A dataset by index, with labels in its items or ready beside them."""
+
+    def __init__(self, labels: list[object], ready: bool) -> None:
+        self.found = labels
+        if ready:
+            self.targets = labels
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def __getitem__(self, k: int) -> tuple[np.ndarray, object]:
+        return VALUES[k], self.found[k]
+
+
+@pytest.mark.parametrize("most", [None, 10])
+@pytest.mark.parametrize("missing", [math.nan, np.float32("nan"), None])
+def test_a_missing_label_of_a_dataset_is_not_a_word(missing: object, most: int | None) -> None:
+    labels = ["a", "b", missing, "a"] * 5
+    said = "5 labels are missing or infinite"
+    for ready in (True, False):
+        refused(said, as_dataset, Pairs(labels, ready), max_examples=most)
+    refused(said, as_dataset, Subset(Pairs(labels, True), range(20)), max_examples=most)
+    refused("labels are missing", as_dataset, zip(VALUES, labels, strict=True), max_examples=most)
+    refused(said, as_dataset, VALUES, labels, max_examples=most)

@@ -96,9 +96,7 @@ def encode(
     """
     if task not in (None, *TASKS):
         raise AuguryError(f"task must be one of {', '.join(TASKS)}, not {task!r}")
-    if isinstance(y, list | tuple) and _mixes_words_and_nan(y):
-        y = np.array(y, dtype=object)  # else NumPy makes a word of what is missing
-    given = to_array(y, "labels")
+    given = label_array(y)
     tagged = are_tags(given, task)
     if task == "multi-label" and not tagged:
         raise AuguryError(
@@ -150,6 +148,13 @@ def encode(
     return Labels(numbers.astype(np.int64), names)
 
 
+def label_array(y: Any) -> np.ndarray:
+    """Return labels as an array; what is missing among words stays missing."""
+    if isinstance(y, list | tuple) and _mixes_words_and_nan(y):
+        y = np.array(y, dtype=object)  # else NumPy makes a word of what is missing
+    return to_array(y, "labels")
+
+
 def as_written(y: Any) -> np.ndarray | None:
     """Return labels as `encode` names classes, however few there are; None if some are missing."""
     plain = to_array(y, "labels")
@@ -185,7 +190,9 @@ def _check_spread(values: np.ndarray) -> None:
 
 def _mixes_words_and_nan(y: Sequence[Any]) -> bool:
     words = any(isinstance(label, str) for label in y)
-    return words and any(isinstance(label, float) and math.isnan(label) for label in y)
+    return words and any(
+        isinstance(label, float | np.floating) and math.isnan(label) for label in y
+    )
 
 
 def _values(y: Any) -> np.ndarray:

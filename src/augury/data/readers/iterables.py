@@ -10,6 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from augury._base.errors import AuguryError
+from augury.data.labels import label_array
 from augury.data.readers.items import split
 from augury.data.readers.stacking import stack
 from augury.data.sampling import sample_note
@@ -59,7 +60,7 @@ def read_iterable(
     if len(kept) < seen:
         notes.append(sample_note(len(kept), seen, request.seed, by_class=False))
     names = None if classes is None else tuple(classes)
-    y = np.asarray([item[2] for item in kept])
+    y = label_array([item[2] for item in kept])
     return Source(array, y, names, notes=tuple(notes), index=index, total=seen)
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.utils.data import Subset
 
 from augury._base.errors import AuguryError
-from augury.data.layout import to_array
+from augury.data.labels import label_array
 from augury.data.readers.items import is_pair, split
 from augury.data.readers.stacking import stack
 from augury.data.sampling import select
@@ -52,12 +52,12 @@ def read_map_style(x: Any, y: Any, request: Request, classes: Sequence[str] | No
         array, notes = stack(examples, n, size=request.size)
         names = classes or _class_names(x, found)
         chosen = None if names is None else tuple(names)
-        return Source(array, np.asarray(found), chosen, notes=tuple(notes))
+        return Source(array, label_array(found), chosen, notes=tuple(notes))
     if ready is None:
         found = []
         for i in range(n):
             _example(x[i], i, found, request.label)
-        ready = np.asarray(found)
+        ready = label_array(found)
     names = classes or (_class_names(x, ready) if y is None else None)
     labels, kept, left_out = select(ready, n, names, request)
     index = range(n) if kept is None else kept.tolist()
@@ -85,7 +85,7 @@ def _ready_labels(dataset: Any) -> np.ndarray | None:
     for name in ("targets", "labels"):
         found = getattr(dataset, name, None)
         if isinstance(found, list | tuple | np.ndarray | Tensor) and len(found) == len(dataset):
-            return to_array(found)
+            return label_array(found)
     return None
 
 

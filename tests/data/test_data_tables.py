@@ -176,3 +176,34 @@ def test_missing_numbers_can_be_told_from_means(tmp_path: Path) -> None:
     kept = data.subsample(4, 0).missing
     assert kept is not None
     assert kept.shape == (4, 2)
+
+
+def kinds_of(cells: list[str], folder: Path) -> str:
+    """Return what the first note says of a column with these cells."""
+    frame = pd.DataFrame({"a": range(12), "b": (cells * 12)[:12], "y": [0, 1] * 6})
+    return load(save_table(frame, folder / "t.csv"), label="y").notes[0]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["2024-03-01", "2023-12-31"], ["2024/3/1", "2024/12/31 10:20"], ["31/12/2024", "1/2/2024"],
+        ["12/31/2024", "1/2/2024"], ["31.12.2024", "1.2.2024"], ["31-12-24", "01-02-24"],
+        ["12/31/24", "1/2/24"], ["31.12.24", "01.02.24"], ["99-12-31", "98-01-02"],
+        ["2024-03-01T10:20:30Z", "2024-02-29"],
+    ],
+)  # fmt: skip
+def test_dates_are_left_out(cells: list[str], tmp_path: Path) -> None:
+    assert kinds_of(cells, tmp_path).startswith("columns of dates were left out")
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["1.2.1", "1.2.2"], ["10.2.15", "10.3.1"], ["2024.13.1", "2024.14.2"], ["1-2-1", "1-2-3"],
+        ["2024-13-45", "2024-99-01"], ["10.15.7", "10.16.0"], ["1/2-2024", "1/3-2024"],
+        ["31/02/2024", "30/02/2024"], ["123-4-5", "123-4-6"],
+    ],
+)  # fmt: skip
+def test_versions_and_the_like_are_words_and_not_dates(cells: list[str], tmp_path: Path) -> None:
+    assert kinds_of(cells, tmp_path) == "text columns were one-hot encoded: b"

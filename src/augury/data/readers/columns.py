@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from datetime import date
 from decimal import Decimal
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from augury.data.preparation import Preparation
 
 _MOST_CATEGORIES = 20
-_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?$")
+_DATE = re.compile(r"(\d{1,4})([-/.])(\d{1,2})\2(\d{1,4})([ T].*)?")
 
 
 def column_of(frame: pd.DataFrame, name: str, what: str) -> pd.Series:
@@ -148,7 +149,37 @@ def _are_dates(column: pd.Series) -> bool:
     if pd.api.types.is_numeric_dtype(column.dtype):
         return False
     cells = column.dropna()
-    return all(_DATE.match(str(cell)) is not None for cell in cells.iloc[:1000])
+    return all(_is_date(str(cell)) for cell in cells.iloc[:1000])
+
+
+def _is_date(cell: str) -> bool:
+    """Return whether a cell is a day of the calendar, its year first or last.
+
+    The year has four digits, or two; then those of a date with points, which could be a version,
+    have two as well.
+    """
+    match = _DATE.fullmatch(cell)
+    if match is None:
+        return False
+    first, joint, second, third, _ = match.groups()
+    if len(first) == 4:
+        return _is_day(first, second, third)
+    short = len(third) == 2 and (joint != "." or len(first) == len(second) == 2)
+    if len(first) > 2 or not (len(third) == 4 or short):
+        return False
+    year = third if len(third) == 4 else f"20{third}"
+    orders = [(year, second, first), (year, first, second)]
+    if short and len(first) == 2:
+        orders.append((f"20{first}", second, third))
+    return any(_is_day(*order) for order in orders)
+
+
+def _is_day(year: str, month: str, day: str) -> bool:
+    try:
+        date(int(year), int(month), int(day))
+    except ValueError:
+        return False
+    return True
 
 
 def same_features(

@@ -103,13 +103,31 @@ def _sound(x: np.ndarray) -> tuple[np.ndarray, list[str]]:
 def _images(x: np.ndarray) -> tuple[np.ndarray, list[str]]:
     if x.shape[3] in _CHANNELS and x.shape[1] not in _CHANNELS:
         x = x.transpose(0, 3, 1, 2)
-    elif x.shape[1] == x.shape[2] > x.shape[3] > max(_CHANNELS):
-        sides = _sides(x)
-        x = x.transpose(0, 3, 1, 2)
-        return x, [f"images of shape {sides} were taken as {x.shape[1]} channels of square images"]
+    elif x.shape[1] not in _CHANNELS:
+        return _many_channels(x)
     if x.shape[1] == 4:
         return x[:, :3], ["the fourth channel (alpha) was dropped"]
     return x, []
+
+
+def _many_channels(x: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """View images of more than four channels with the channels first.
+
+    Two equal sides are an image's height and width; where all differ, or none does, the channels
+    are first. A note says so, and how to pass the other order, unless the last two are equal.
+    """
+    a, b, c = x.shape[1:]
+    if b == c != a:
+        return x, []
+    if a == b != c:
+        found, axis, call = x.transpose(0, 3, 1, 2), "first", "swapaxes(2, 3)"
+    else:
+        found, axis, call = x, "last", f"transpose{(0, 3, 2, 1) if a == c != b else (0, 3, 1, 2)}"
+    channels, height, width = found.shape[1:]
+    return found, [
+        f"images of shape {_sides(x)} were taken as {channels} channels of {height} × {width} "
+        f"pixels; if the {axis} axis holds the channels, pass x.{call}"
+    ]
 
 
 def _sides(x: np.ndarray) -> str:

@@ -311,3 +311,27 @@ def test_images_may_be_lists_and_must_keep_their_shape(digits):
         refused(
             "examples of X have shape|fitted on examples of shape (1, 8, 8)", model.predict, wrong
         )
+
+
+def test_square_examples_are_images_as_in_a_ranking():
+    """`scaling` is a zoom of images and a gain of series."""
+    digits = load_digits()
+    X, y = digits.images[:200] / 16, digits.target[:200]
+    settings = {"n_components": 128, "gamma": 0.05, "ridge": 1e-4, "random_state": 0}
+    grey, with_channel = (
+        AugmentedKernelClassifier("scaling(0.6,1.4)", **settings).fit(examples, y)
+        for examples in (X, X[:, None])
+    )
+    assert grey.shape_ == with_channel.shape_ == (1, 8, 8)
+    assert np.array_equal(grey.predict_proba(X), with_channel.predict_proba(X[:, None]))
+    series = AugmentedKernelClassifier("scaling(0.6,1.4)", **settings).fit(X[:, :3], y)
+    assert series.shape_ == (3, 8)
+
+
+def test_channels_last_are_not_taken_for_rows_of_pixels():
+    X, y = np.random.default_rng(0).random((60, 8, 8, 3)), np.arange(60) % 3
+    model = AugmentedKernelClassifier("rotation(10)", n_components=64)
+    refused("images with the channels last|input_shape=(8, 8, 3)", model.fit, X, y)
+    assert model.fit(X.transpose(0, 3, 1, 2), y).shape_ == (3, 8, 8)
+    asked = AugmentedKernelClassifier("rotation(10)", n_components=64, input_shape=(8, 8, 3))
+    assert asked.fit(X, y).shape_ == (8, 8, 3)

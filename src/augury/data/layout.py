@@ -79,13 +79,23 @@ def arrange(x: np.ndarray, kind: str | None) -> tuple[np.ndarray, list[str]]:
 
 
 def _three(x: np.ndarray, kind: str | None) -> tuple[np.ndarray, list[str]]:
-    square = x.shape[1] == x.shape[2] >= _LEAST_SIDE
-    is_image = kind == "image" or (kind is None and (x.dtype == np.uint8 or square))
+    bytes_ = x.dtype == np.uint8
+    is_image = kind == "image" or (kind is None and are_images(x.shape[1:], bytes_=bytes_))
     if kind is not None or x.dtype == np.uint8:
         return (x[:, None], []) if is_image else (x, [])
     if is_image:
         return x[:, None], [f"examples of {_sides(x)} were taken as grey images"]
     return x, [f"examples of {_sides(x)} were taken as series, channels × length"]
+
+
+def are_images(sides: tuple[int, ...], *, bytes_: bool) -> bool:
+    """Return whether examples of two sides are images: of bytes, or square; else series."""
+    return bytes_ or sides[0] == sides[1] >= _LEAST_SIDE
+
+
+def has_channels_last(sides: tuple[int, ...]) -> bool:
+    """Return whether examples of three sides are surely images with their channels last."""
+    return sides[2] in _CHANNELS and sides[0] not in _CHANNELS
 
 
 def _sound(x: np.ndarray) -> tuple[np.ndarray, list[str]]:
@@ -101,7 +111,7 @@ def _sound(x: np.ndarray) -> tuple[np.ndarray, list[str]]:
 
 
 def _images(x: np.ndarray) -> tuple[np.ndarray, list[str]]:
-    if x.shape[3] in _CHANNELS and x.shape[1] not in _CHANNELS:
+    if has_channels_last(x.shape[1:]):
         x = x.transpose(0, 3, 1, 2)
     elif x.shape[1] not in _CHANNELS:
         return _many_channels(x)

@@ -21,6 +21,7 @@ from augury._base.rng import Rng
 from augury._base.text import count
 from augury.augmentations import Augmentation, parse
 from augury.data.dataset import Dataset
+from augury.data.layout import are_images, has_channels_last
 
 _LOOKED_AT = 64  # examples
 _TYPES = (
@@ -73,9 +74,15 @@ def read_inputs(
         flat = torch.from_numpy(array if array.flags.writeable else array.copy())
         _check_finite(flat)
     if reset:
+        if input_shape is None and len(came) == 3 and has_channels_last(tuple(came)):
+            raise AuguryError(
+                f"examples of X have shape {tuple(came)}, as images with the channels last; pass "
+                f"the channels first, or input_shape={tuple(came)} to take X as it is"
+            )
         shape = _shape(tuple(came), input_shape, flat.shape[1])
-        estimator.shape_ = _fitting(shape, input_shape, parse(estimator.augmentation))
         estimator.bytes_ = flat.dtype == torch.uint8
+        images = len(came) == 2 and are_images(tuple(came), bytes_=estimator.bytes_)
+        estimator.shape_ = _fitting(shape, input_shape, parse(estimator.augmentation), images)
         estimator.beyond_ = not estimator.bytes_ and float(flat.max()) > 1
     elif len(came) > 1 < len(estimator.shape_) and _sides(came) != _sides(estimator.shape_):
         raise AuguryError(
@@ -179,11 +186,19 @@ def _shape(came: tuple[int, ...], asked: tuple[int, ...] | None, columns: int) -
 
 
 def _fitting(
-    shape: tuple[int, ...], asked: tuple[int, ...] | None, augmentation: Augmentation
+    shape: tuple[int, ...],
+    asked: tuple[int, ...] | None,
+    augmentation: Augmentation,
+    images: bool,
 ) -> tuple[int, ...]:
-    """Return the shape that an augmentation can take: of images of one channel, with it."""
-    reasons = []
-    for each in (shape, (1, *shape)) if len(shape) == 2 else (shape,):
+    """Return the shape that an augmentation can take: of images of one channel, with it.
+
+    Examples of two sides are taken as grey `images` first where they are such, else as series.
+    """
+    reasons, shapes = [], [shape]
+    if len(shape) == 2:
+        shapes.insert(0 if images else 1, (1, *shape))
+    for each in shapes:
         try:
             augmentation.check(each)
         except AuguryError as error:

@@ -58,17 +58,7 @@ class Audiomentations(Dialect):
                 )
             ]
         ),
-        ours.clipping: Translation(
-            lambda a, shape: [
-                call(
-                    "am.ClippingDistortion",
-                    min_percentile_threshold=0,
-                    max_percentile_threshold=max(1, round(100 * a.fraction)),
-                    p=1.0,
-                )
-            ],
-            because="it draws whole percentages",
-        ),
+        ours.clipping: Translation(lambda a, shape: copied("clipping", fraction=a.fraction)),
         ours.snr_noise: Translation(
             lambda a, shape: noise(a),
             because="it scales noise by its expected level, not by its own, and colours it by a "

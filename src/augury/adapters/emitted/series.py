@@ -49,6 +49,13 @@ def feature_dropout(samples, sample_rate, rate):
     return samples * (np.random.random(samples.shape) >= rate).astype(samples.dtype)
 
 
+def clipping(samples, sample_rate, fraction):
+    """Clip the loudest samples, a share drawn evenly up to this fraction."""
+    share = np.random.uniform(0, fraction) / 2
+    low, high = np.quantile(samples, [share, 1 - share]).astype(samples.dtype)
+    return samples.clip(low, high)
+
+
 def augury_view(samples, sample_rate, spec):
     """Apply an augmentation of augury, drawn from NumPy's generator."""
     series = torch.from_numpy(samples).reshape(1, -1, samples.shape[-1])

@@ -214,6 +214,14 @@ def test_only_what_stays_in_the_range_is_said_to(library):
     assert "beyond" not in augury.export("noise(0.1)", to=library)
 
 
+def test_timm_says_what_is_clipped():
+    """Images of PIL hold whole levels from 0 to 255: there is no way not to clip."""
+    code = augury.export("jitter(0.5) >> brightness(0.5,clip=false)", to="timm")
+    note = "clipped to [0, 1] where augury does not: jitter(0.5) and brightness(0.5,clip=false)."
+    assert note in code.replace("\n# ", " ")
+    assert "clipped" not in augury.export("noise(0.1) >> brightness(0.5)", to="timm")
+
+
 @pytest.mark.parametrize("library", ["torchvision", "kornia", "albumentations"])
 def test_a_crop_by_a_function_is_not_said_to_differ(library):
     assert "differs from augury by 0.0004" in augury.export("resized_crop", library, (3, 9, 9))

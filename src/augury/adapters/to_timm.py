@@ -8,7 +8,7 @@ from augury import __version__
 from augury import augmentations as ours
 from augury.adapters.code import Call, call, write_module
 from augury.adapters.to_torchvision import Torchvision
-from augury.adapters.walk import Translation
+from augury.adapters.walk import Translation, unclipped
 
 ROUNDED = "timm works on 8-bit PIL images"
 
@@ -89,10 +89,11 @@ class Timm(Torchvision):
         return call("OnTensor", inner, needs=["OnTensor"])
 
     def write(self, augmentation: ours.Augmentation) -> str:
+        clipped = "Levels of 8 bits are clipped to [0, 1] where augury does not"
         return write_module(
             f"{augmentation}, written by augury {__version__} for timm.\n{_argument(augmentation)}"
             "Takes and returns a PIL image: put it before the tensor conversion, for instance "
-            "with transform.transforms.insert(0, augment).",
+            f"with transform.transforms.insert(0, augment).{unclipped(augmentation, clipped)}",
             call("v2.Compose", self.steps(augmentation) or [call("v2.Identity")]),
             "tensors",
         )

@@ -169,14 +169,16 @@ def leaves(augmentation: Augmentation) -> Iterator[Augmentation]:
         yield from leaves(part)
 
 
-def unclipped(augmentation: Augmentation) -> str:
+def unclipped(
+    augmentation: Augmentation,
+    line: str = "Values may lie beyond [0, 1] where they are not clipped",
+) -> str:
     """Return a line about the parts that do not keep values in [0, 1]; empty if all do."""
     parts = leaves(augmentation)
     found = [repr(a) for a in parts if isinstance(a, jitter) or not getattr(a, "clip", True)]
     if not found:
         return ""
-    names = listed(dict.fromkeys(found))
-    return f"\nValues may lie beyond [0, 1] where they are not clipped: {names}."
+    return f"\n{line}: {listed(dict.fromkeys(found))}."
 
 
 KIND_WORDS = {"image": "images", "series": "series", "sound": "sound", "vector": "tables"}

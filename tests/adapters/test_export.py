@@ -235,6 +235,19 @@ def test_what_fails_on_grey_images_says_so():
         assert "differs" not in augury.export("hue(0.05)", "kornia", shape)
 
 
+@pytest.mark.parametrize("library", ["torchvision", "kornia", "timm"])
+def test_blur_says_how_small_an_image_may_be(library):
+    """The libraries reflect the border, which a smaller image has not enough pixels for."""
+    code = augury.export("blur(0.5,2)", library)
+    assert "sides of 7 pixels or more" in " ".join(code.replace("#", " ").split())
+    augment = load(code)["augment"]
+    assert run(library, augment, torch.rand(3, 7, 9)).shape == (3, 7, 9)
+    with pytest.raises((RuntimeError, ValueError), match=r"[Pp]adding|at least 7 pixel"):
+        run(library, augment, torch.rand(3, 6, 9))
+    for shape in ((3, 7, 9), (3, 6, 9)):
+        assert "or more" not in augury.export("blur(0.5,2)", library, shape)
+
+
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
 @pytest.mark.parametrize("spec", ["trivial_augment", "rand_augment", "rotation(15)", "cutout"])
 def test_albumentations_takes_grey_images_without_channels(spec, dtype):

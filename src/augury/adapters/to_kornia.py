@@ -8,7 +8,13 @@ from typing import Any, ClassVar
 from augury import __version__
 from augury import augmentations as ours
 from augury.adapters.code import Call, call, function, write_module
-from augury.adapters.to_torchvision import LUMA, REFLECTS, blur_kernel, crop_differs, crop_options
+from augury.adapters.to_torchvision import (
+    LUMA,
+    blur_differs,
+    blur_kernel,
+    crop_differs,
+    crop_options,
+)
 from augury.adapters.walk import Dialect, Shape, Translation, may_have_colours, shares, unclipped
 
 
@@ -43,7 +49,7 @@ def _jitter(**options: float) -> list[Call]:
     return [call("K.ColorJitter", **ranges, p=1.0)]
 
 
-def _needs_colours(shape: Shape) -> str:
+def _needs_colours(a: ours.hue, shape: Shape) -> str:
     """Return what kornia's hue does to images that may be grey; empty where they are not."""
     if shape is not None and len(shape) == 3:
         return ""
@@ -77,7 +83,7 @@ class Kornia(Dialect):
         ),
         ours.quarter_turns: Translation(lambda a, shape: copied("quarter_turns")),
         ours.pixel_shifts: Translation(lambda a, shape: copied("pixel_shifts")),
-        ours.blur: Translation(_blur, 0.0005, REFLECTS),
+        ours.blur: Translation(_blur, 0.0005, blur_differs),
         ours.brightness: Translation(
             lambda a, shape: _jitter(brightness=a.strength) if a.clip else None
         ),

@@ -21,8 +21,16 @@ WHOLE_PIXELS = "moves by whole pixels"
 
 def blur_kernel(high: float, shape: Shape) -> int | None:
     """Return an odd kernel of three standard deviations each way; None if the image is smaller."""
-    size = 2 * math.ceil(3 * high) + 1
-    return None if shape is not None and size // 2 >= min(shape[-2:]) else size
+    reach = math.ceil(3 * high)
+    return None if shape is not None and reach >= min(shape[-2:]) else 2 * reach + 1
+
+
+def blur_differs(a: ours.blur, shape: Shape) -> str:
+    """Return how the libraries' blur differs, and which images are too small for it."""
+    if shape is not None:
+        return REFLECTS
+    least = math.ceil(3 * a.high) + 1
+    return f"{REFLECTS}, which needs sides of {least} pixels or more; else pass image_shape"
 
 
 def copied(name: str, **options: float) -> list[Call]:
@@ -54,7 +62,7 @@ def crop_options(a: ours.resized_crop, shape: tuple[int, ...]) -> dict[str, Any]
     return {"size": (height, width), "scale": (a.area, 1.0), "ratio": (width / height,) * 2}
 
 
-def crop_differs(shape: Shape) -> str:
+def crop_differs(a: ours.resized_crop, shape: Shape) -> str:
     """Return how the libraries' crops differ; where no shape is known, a function is exact."""
     return "" if shape is None else "crops at whole pixels"
 
@@ -118,7 +126,7 @@ class Torchvision(Dialect):
         ),
         ours.quarter_turns: Translation(_quarter_turns),
         ours.pixel_shifts: Translation(lambda a, shape: copied("pixel_shifts")),
-        ours.blur: Translation(_blur, 0.0005, REFLECTS),
+        ours.blur: Translation(_blur, 0.0005, blur_differs),
         ours.brightness: Translation(
             lambda a, shape: _jitter(brightness=a.strength) if a.clip else None
         ),

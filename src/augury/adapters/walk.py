@@ -38,13 +38,13 @@ class Translation:
         The mean absolute difference between the library's images and augury's for the same
         parameters: measured at 64 pixels on photographs, as a share of the pixel range.
     because
-        Why they differ; a function of the shape of an example where that decides, and empty where
-        they do not.
+        Why they differ; a function of the family and the shape of an example where these decide,
+        and empty where they do not.
     """
 
     steps: Callable[[Any, Shape], list[Call] | None]
     differs: float = 0.0
-    because: str | Callable[[Shape], str] = ""
+    because: str | Callable[[Any, Shape], str] = ""
 
 
 class Dialect(ABC):
@@ -106,7 +106,7 @@ class Dialect(ABC):
         entry, steps = self.translate(family)
         if entry is None or steps is None:
             return self.fallback(family)
-        because = entry.because(self.shape) if callable(entry.because) else entry.because
+        because = entry.because(family, self.shape) if callable(entry.because) else entry.because
         if not because:
             return steps
         size = f" by {entry.differs:.4f} on average" if entry.differs else ""

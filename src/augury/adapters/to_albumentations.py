@@ -10,8 +10,22 @@ from augury import __version__
 from augury import augmentations as ours
 from augury._base.errors import AuguryError
 from augury.adapters.code import Call, call, children, function, write_module
-from augury.adapters.to_torchvision import LUMA, REFLECTS, WHOLE_PIXELS, crop_differs, crop_options
-from augury.adapters.walk import Dialect, Shape, Translation, may_have_colours, unclipped
+from augury.adapters.to_torchvision import (
+    REFLECTS,
+    WHOLE_PIXELS,
+    contrast_differs,
+    crop_differs,
+    crop_options,
+)
+from augury.adapters.walk import (
+    Dialect,
+    Shape,
+    Translation,
+    is_grey_or_rgb,
+    may_have_colours,
+    unclipped,
+)
+from augury.augmentations.colour import Blend
 
 
 def copied(name: str, **options: float) -> list[Call]:
@@ -39,6 +53,27 @@ def _jitter(**options: float) -> list[Call]:
         name: (1 - strength, 1 + strength) for name, strength in options.items()
     }
     return [call("A.ColorJitter", **{**still, **ranges}, hue=(0.0, 0.0), p=1.0)]
+
+
+def _enhance(name: str, a: Blend, shape: Shape) -> list[Call] | None:
+    """Return an operation whose factor is drawn from 1 ± strength."""
+    if not a.clip:
+        return None
+    if is_grey_or_rgb(shape):
+        return _jitter(**{name: a.strength})
+    return copied(name, strength=a.strength)
+
+
+def _equalize(a: ours.equalize, shape: Shape) -> list[Call]:
+    if is_grey_or_rgb(shape):
+        return [call("A.Equalize", mode="pil", p=a.probability)]
+    return [copied("equalize")[0].with_options(p=a.probability)]
+
+
+def _jpeg(a: ours.jpeg, shape: Shape) -> list[Call]:
+    if is_grey_or_rgb(shape):
+        return [call("A.ImageCompression", quality_range=(a.quality, 100), p=1.0)]
+    return copied("jpeg", quality=a.quality)
 
 
 _WORKERS = (
@@ -83,10 +118,10 @@ class Albumentations(Dialect):
             REFLECTS,
         ),
         ours.brightness: Translation(
-            lambda a, shape: _jitter(brightness=a.strength) if a.clip else None
+            lambda a, shape: _enhance("brightness", a, shape),
         ),
         ours.contrast: Translation(
-            lambda a, shape: _jitter(contrast=a.strength) if a.clip else None, 0.0035, LUMA
+            lambda a, shape: _enhance("contrast", a, shape), 0.0035, contrast_differs
         ),
         ours.noise: Translation(
             lambda a, shape: (
@@ -102,12 +137,16 @@ class Albumentations(Dialect):
         ),
         ours.posterize: Translation(lambda a, shape: copied("posterize", bits=a.bits)),
         ours.saturation: Translation(
-            lambda a, shape: _jitter(saturation=a.strength) if a.clip else None
+            lambda a, shape: (
+                _jitter(saturation=a.strength) if a.clip and is_grey_or_rgb(shape) else None
+            )
         ),
         ours.hue: Translation(
-            lambda a, shape: [
-                _jitter()[0].with_options(hue=(-a.fraction, a.fraction)),
-            ]
+            lambda a, shape: (
+                [_jitter()[0].with_options(hue=(-a.fraction, a.fraction))]
+                if is_grey_or_rgb(shape)
+                else None
+            )
         ),
         ours.grayscale: Translation(
             lambda a, shape: (
@@ -130,18 +169,24 @@ class Albumentations(Dialect):
             lambda a, shape: [call("A.AutoContrast", cutoff=0, method="pil", p=a.probability)]
         ),
         ours.equalize: Translation(
-            lambda a, shape: [call("A.Equalize", mode="pil", p=a.probability)],
+            _equalize,
             0.0065,
-            "levels between two whole ones are rounded otherwise",
+            lambda a, shape: (
+                "levels between two whole ones are rounded otherwise"
+                if is_grey_or_rgb(shape)
+                else ""
+            ),
         ),
         ours.perspective: Translation(
             lambda a, shape: copied("perspective", distortion=a.distortion)
         ),
         ours.erasing: Translation(lambda a, shape: copied("erasing", fraction=a.fraction)),
         ours.jpeg: Translation(
-            lambda a, shape: [call("A.ImageCompression", quality_range=(a.quality, 100), p=1.0)],
+            _jpeg,
             0.0125,
-            "red and blue are swapped while encoding",
+            lambda a, shape: (
+                "red and blue are swapped while encoding" if is_grey_or_rgb(shape) else ""
+            ),
         ),
         ours.jitter: Translation(lambda a, shape: copied("jitter", sd=a.sd)),
     }

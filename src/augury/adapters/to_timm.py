@@ -6,9 +6,10 @@ from typing import ClassVar
 
 from augury import __version__
 from augury import augmentations as ours
+from augury._base.errors import AuguryError
 from augury.adapters.code import Call, call, write_module
 from augury.adapters.to_torchvision import Torchvision
-from augury.adapters.walk import Translation, unclipped
+from augury.adapters.walk import Translation, is_grey_or_rgb, unclipped
 
 ROUNDED = "timm works on 8-bit PIL images"
 
@@ -74,7 +75,7 @@ class Timm(Torchvision):
     }
 
     def translate(self, family: ours.Augmentation) -> tuple[Translation | None, list[Call] | None]:
-        entry = self.own.get(type(family))
+        entry = self.own.get(type(family)) if is_grey_or_rgb(self.shape) else None
         steps = None if entry is None else entry.steps(family, self.shape)
         if steps is not None:
             return entry, steps
@@ -89,6 +90,11 @@ class Timm(Torchvision):
         return call("OnTensor", inner, needs=["OnTensor"])
 
     def write(self, augmentation: ours.Augmentation) -> str:
+        if self.shape is not None and len(self.shape) == 3 and self.shape[0] > 4:
+            raise AuguryError(
+                f"timm works on PIL images, which have at most 4 channels, not {self.shape[0]}; "
+                "export to torchvision, kornia or albumentations"
+            )
         clipped = "Levels of 8 bits are clipped to [0, 1] where augury does not"
         return write_module(
             f"{augmentation}, written by augury {__version__} for timm.\n{_argument(augmentation)}"

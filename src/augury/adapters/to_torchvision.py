@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 from augury import __version__
 from augury import augmentations as ours
 from augury.adapters.code import Call, Name, call, function, write_module
-from augury.adapters.walk import Dialect, Shape, Translation, shares, unclipped
+from augury.adapters.walk import Dialect, Shape, Translation, is_grey_or_rgb, shares, unclipped
+from augury.augmentations.colour import Blend
 
 BILINEAR = Name("v2.InterpolationMode.BILINEAR")
 
@@ -52,6 +53,20 @@ def _jitter(**options: float) -> list[Call]:
     return [call("v2.ColorJitter", **ranges)]
 
 
+def _enhance(name: str, a: Blend, shape: Shape) -> list[Call] | None:
+    """Return an operation whose factor is drawn from 1 ± strength."""
+    if not a.clip:
+        return None
+    if is_grey_or_rgb(shape):
+        return _jitter(**{name: a.strength})
+    return copied(name, strength=a.strength)
+
+
+def contrast_differs(a: ours.contrast, shape: Shape) -> str:
+    """Return how the libraries' contrast differs; the function that stands for it is exact."""
+    return LUMA if is_grey_or_rgb(shape) else ""
+
+
 def _affine(**options: Any) -> list[Call]:
     return [call("v2.RandomAffine", **{"degrees": 0, **options}, interpolation=BILINEAR)]
 
@@ -79,13 +94,15 @@ def _quarter_turns(a: ours.quarter_turns, shape: Shape) -> list[Call]:
 
 
 def _trivial_augment(a: ours.trivial_augment, shape: Shape) -> list[Call] | None:
-    if a.pixels != 32:  # torchvision's longest translation
+    if a.pixels != 32 or not is_grey_or_rgb(shape):  # 32 is torchvision's longest translation
         return None
     step = call("v2.TrivialAugmentWide", num_magnitude_bins=31, interpolation=BILINEAR, fill=0)
     return [step] * a.operations
 
 
-def _rand_augment(a: ours.rand_augment, shape: Shape) -> list[Call]:
+def _rand_augment(a: ours.rand_augment, shape: Shape) -> list[Call] | None:
+    if not is_grey_or_rgb(shape):
+        return None
     options: dict[str, Any] = {"num_ops": a.operations, "magnitude": a.level}
     options |= {"num_magnitude_bins": 31, "interpolation": BILINEAR, "fill": 0}
     return [call("v2.RandAugment", **options)]
@@ -128,10 +145,10 @@ class Torchvision(Dialect):
         ours.pixel_shifts: Translation(lambda a, shape: copied("pixel_shifts")),
         ours.blur: Translation(_blur, 0.0005, blur_differs),
         ours.brightness: Translation(
-            lambda a, shape: _jitter(brightness=a.strength) if a.clip else None
+            lambda a, shape: _enhance("brightness", a, shape),
         ),
         ours.contrast: Translation(
-            lambda a, shape: _jitter(contrast=a.strength) if a.clip else None, 0.0035, LUMA
+            lambda a, shape: _enhance("contrast", a, shape), 0.0035, contrast_differs
         ),
         ours.noise: Translation(
             lambda a, shape: [call("v2.GaussianNoise", mean=0.0, sigma=a.sd, clip=True)]
@@ -141,18 +158,32 @@ class Torchvision(Dialect):
         ours.solarize: Translation(lambda a, shape: copied("solarize", threshold=a.threshold)),
         ours.posterize: Translation(lambda a, shape: copied("posterize", bits=a.bits)),
         ours.saturation: Translation(
-            lambda a, shape: _jitter(saturation=a.strength) if a.clip else None
+            lambda a, shape: (
+                _jitter(saturation=a.strength) if a.clip and is_grey_or_rgb(shape) else None
+            )
         ),
         ours.hue: Translation(
-            lambda a, shape: [call("v2.ColorJitter", hue=(-a.fraction, a.fraction))]
+            lambda a, shape: (
+                [call("v2.ColorJitter", hue=(-a.fraction, a.fraction))]
+                if is_grey_or_rgb(shape)
+                else None
+            )
         ),
-        ours.grayscale: Translation(lambda a, shape: [call("v2.RandomGrayscale", p=a.probability)]),
+        ours.grayscale: Translation(
+            lambda a, shape: (
+                [call("v2.RandomGrayscale", p=a.probability)] if is_grey_or_rgb(shape) else None
+            )
+        ),
         ours.sharpness: Translation(
             lambda a, shape: copied("sharpness", strength=a.strength) if a.clip else None
         ),
         ours.gamma: Translation(lambda a, shape: copied("gamma", strength=a.strength)),
         ours.autocontrast: Translation(
-            lambda a, shape: [call("v2.RandomAutocontrast", p=a.probability)]
+            lambda a, shape: (
+                [call("v2.RandomAutocontrast", p=a.probability)]
+                if is_grey_or_rgb(shape)
+                else [call("v2.RandomApply", copied("autocontrast"), p=a.probability)]
+            )
         ),
         ours.equalize: Translation(lambda a, shape: [call("v2.RandomEqualize", p=a.probability)]),
         ours.perspective: Translation(

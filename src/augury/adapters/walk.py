@@ -189,6 +189,11 @@ def may_have_colours(shape: Shape) -> bool:
     return shape is None or len(shape) < 3 or shape[0] == 3
 
 
+def is_grey_or_rgb(shape: Shape) -> bool:
+    """Return whether images have one channel or three: some operations take no others."""
+    return shape is None or len(shape) < 3 or shape[0] in (1, 3)
+
+
 def shares(weights: Sequence[float]) -> list[float]:
     """Return probabilities with as many digits as matter."""
     return [round(weight, 6) for weight in weights]

@@ -10,6 +10,7 @@ import augury
 import cv2
 import numpy as np
 import torch
+from PIL import Image, ImageOps
 
 
 class Draw(A.ImageOnlyTransform):
@@ -96,6 +97,35 @@ def perspective(image, rng, distortion):
     after = (moved * half + half - 0.5).astype(np.float32)
     matrix = cv2.getPerspectiveTransform(before, after)
     return cv2.warpPerspective(image, matrix, (width, height)).reshape(image.shape)
+
+
+def brightness(image, rng, strength):
+    """Multiply by a factor in 1 ± strength, and clip."""
+    factor = np.float32(rng.uniform(1 - strength, 1 + strength))
+    return (image * factor).clip(0, 1)
+
+
+def contrast(image, rng, strength):
+    """Scale the distance from the mean by a factor in 1 ± strength, and clip."""
+    mean, factor = image.mean(), np.float32(rng.uniform(1 - strength, 1 + strength))
+    return (mean + factor * (image - mean)).clip(0, 1)
+
+
+def equalize(image, rng):
+    """Even out the histogram of each channel, as Pillow does."""
+    levels = (image * 255.999).clip(0, 255).astype(np.uint8)
+    channels = np.moveaxis(levels, -1, 0)
+    even = [np.asarray(ImageOps.equalize(Image.fromarray(c))) for c in channels]
+    return np.stack(even, axis=-1) / np.float32(255)
+
+
+def jpeg(image, rng, quality):
+    """Compress each channel with a quality drawn evenly from this one to 100."""
+    how = [cv2.IMWRITE_JPEG_QUALITY, int(rng.integers(quality, 101))]
+    levels = np.moveaxis(np.rint(image * 255).clip(0, 255).astype(np.uint8), -1, 0)
+    files = [cv2.imencode(".jpg", np.ascontiguousarray(c), how)[1] for c in levels]
+    back = [cv2.imdecode(file, cv2.IMREAD_GRAYSCALE) for file in files]
+    return np.stack(back, axis=-1) / np.float32(255)
 
 
 def sharpness(image, rng, strength):

@@ -83,6 +83,26 @@ def posterize(images, bits):
     return (images * 255 / step).floor() * step / 255
 
 
+def brightness(images, strength):
+    """Multiply by a factor in 1 ± strength, and clip."""
+    drawn = torch.rand(*images.shape[:-3], 1, 1, 1, device=images.device)
+    return (images * (1 + strength * (2 * drawn - 1))).clamp(0, 1)
+
+
+def contrast(images, strength):
+    """Scale the distance from the mean by a factor in 1 ± strength, and clip."""
+    drawn = torch.rand(*images.shape[:-3], 1, 1, 1, device=images.device)
+    mean = images.mean((-3, -2, -1), keepdim=True)
+    return torch.lerp(mean, images, 1 + strength * (2 * drawn - 1)).clamp(0, 1)
+
+
+def autocontrast(images):
+    """Stretch each channel to the full range; one of a single value stays."""
+    low = images.amin((-2, -1), keepdim=True)
+    wide = images.amax((-2, -1), keepdim=True) - low
+    return torch.where(wide == 0, images, (images - low) / wide.where(wide != 0, 1))
+
+
 def sharpness(images, strength):
     """Scale the distance from a smoothed copy by a factor in 1 ± strength, and clip."""
     kernel = torch.full((1, 1, 3, 3), 1 / 13, device=images.device)
@@ -120,13 +140,18 @@ def erasing(images, fraction):
 
 
 def jpeg(images, quality):
-    """Save as JPEG with a quality drawn evenly from this one to 100, and read again."""
-    out = []
+    """Save as JPEG with a quality drawn evenly from this one to 100, and read again.
+
+    Images that have not three channels are saved channel by channel.
+    """
+    out, together = [], 3 if images.shape[-3] == 3 else 1
     for image in images.reshape(-1, *images.shape[-3:]).cpu():
-        file, drawn = BytesIO(), int(torch.randint(quality, 101, ()))
-        v2.functional.to_pil_image(image).save(file, "JPEG", quality=drawn)
-        out.append(v2.functional.pil_to_tensor(Image.open(file)) / 255)
-    return torch.stack(out).reshape(images.shape).to(images)
+        drawn = int(torch.randint(quality, 101, ()))
+        for part in image.split(together):
+            file = BytesIO()
+            v2.functional.to_pil_image(part).save(file, "JPEG", quality=drawn)
+            out.append(v2.functional.pil_to_tensor(Image.open(file)) / 255)
+    return torch.cat(out).reshape(images.shape).to(images)
 
 
 def resized_crop(images, area):

@@ -9,6 +9,7 @@ from typing import ClassVar
 from augury import __version__
 from augury import augmentations as ours
 from augury.adapters.code import Call, call, function, write_module
+from augury.adapters.units import expected_units
 from augury.adapters.walk import Dialect, Translation, shares
 
 
@@ -109,7 +110,7 @@ class Audiomentations(Dialect):
         return write_module(
             f"{augmentation}, written by augury {__version__} for audiomentations.\n"
             "augment(samples, sample_rate) takes and returns (samples,) or (channels, samples), "
-            "float32.",
+            f"float32.{expected_units(augmentation)}",
             call("am.Compose", self.steps(augmentation), p=1.0),
             "series",
         )

@@ -4,6 +4,7 @@ Functions take an image ``(height, width, channels)`` in [0, 1] and a generator.
 """
 
 from functools import partial  # noqa: F401  # binds the options of a function in exported code
+from io import BytesIO
 
 import albumentations as A
 import augury
@@ -124,7 +125,7 @@ def jpeg(image, rng, quality):
     how = [cv2.IMWRITE_JPEG_QUALITY, int(rng.integers(quality, 101))]
     levels = np.moveaxis(np.rint(image * 255).clip(0, 255).astype(np.uint8), -1, 0)
     files = [cv2.imencode(".jpg", np.ascontiguousarray(c), how)[1] for c in levels]
-    back = [cv2.imdecode(file, cv2.IMREAD_GRAYSCALE) for file in files]
+    back = [np.asarray(Image.open(BytesIO(file.tobytes()))) for file in files]
     return np.stack(back, axis=-1) / np.float32(255)
 
 

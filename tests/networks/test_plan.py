@@ -235,7 +235,7 @@ def test_a_plan_becomes_a_table_json_a_figure_and_pages():
 def test_the_code_of_a_choice_runs():
     model, (x, y) = trained(), sample()
     found = plan_averaging(model, x, T, y, n_views=4, groups=(1, 2), repeats=1, layers=["pool1"])
-    names = {"augury": augury, "F": F, "network": model, "x": x, "y": y, "step": 0}
+    names = {"augury": augury, "torch": torch, "F": F, "network": model, "x": x, "y": y, "step": 0}
     for c in found.choices:
         exec(c.code(found.augmentation), names)
         assert torch.isfinite(names["loss"]), c.name

@@ -82,11 +82,13 @@ class AveragingChoice:
         return f"{parts} views at {self.layer}{second}"
 
     def code(self, augmentation: str) -> str:
-        """Return a line of Python that computes this loss."""
+        """Return a line of Python that computes this loss in the step with number `step`."""
         if self.n_views == 0:
             return "loss = F.cross_entropy(network(x), y)"
         if self.layer is None and self.n_views == 1:
-            return f'loss = F.cross_entropy(network(augury.parse("{augmentation}")(x)), y)'
+            rng = "augury.Rng(step, torch.arange(len(x), device=x.device))"
+            view = f'augury.parse("{augmentation}").views(x, 1, {rng})[0]'
+            return f"loss = F.cross_entropy(network({view}), y)"
         layer = "input" if self.layer is None else self.layer
         options = f", groups={self.groups}" if self.groups > 1 else ""
         seed = ""

@@ -251,6 +251,62 @@ def test_a_finite_family_is_planned_with_the_views_it_has():
     assert {c.n_views for c in found.choices} == {0, 1, 2}
 
 
+@pytest.mark.parametrize(
+    "spec",
+    ["flips", "quarter_turns", "0.5*flips", "rotation(20) | flips", "0.5*rotation(20)", "noise"],
+)
+def test_the_code_of_every_choice_runs_and_is_what_was_timed(spec, monkeypatch):
+    model, (x, y) = trained(), sample()
+    planner = importlib.import_module("augury.networks.planning.planner")
+    timed = {}
+
+    def fake(runs, device, repeats):
+        given = planner._Sample(x, y, parse(spec), 8, multinomial, 3)
+        timed.update({c.name: given.loss_of(model, c).detach() for c in runs})
+        return {c: c.n_views + 10.0 * c.order + 1 for c in runs}
+
+    monkeypatch.setattr(planner, "seconds", fake)
+    options = {"n_views": 8, "groups": (1, 2), "repeats": 1, "layers": ["pool1"], "seed": 3}
+    found = plan_averaging(model, x, spec, y, **options)
+    names = {"augury": augury, "torch": torch, "F": F, "network": model, "x": x, "y": y, "step": 3}
+    for c in found.choices:
+        exec(c.code(found.augmentation), names)
+        torch.testing.assert_close(names["loss"].detach(), timed[c.name], msg=c.name)
+
+
+def test_fewer_views_than_a_finite_family_has_are_drawn():
+    model, (x, y) = trained(), sample()
+    options = {"n_views": 16, "repeats": 1, "layers": ["pool1"]}
+    plans = [plan_averaging(model, x, "flips", y, seed=seed, **options) for seed in (0, 1)]
+    kinds = {c.name: c.random for c in plans[0].choices if c.layer is None}
+    assert kinds == {
+        "no augmentation": False,
+        "1 random view": True,
+        "2 random views": True,
+        "4 views": False,
+    }
+    errors = [by_way(plan)[None, 0, 2, True].error for plan in plans]
+    assert errors[0] != errors[1]
+
+
+def test_the_mean_of_random_views_is_over_as_many_steps_as_views():
+    """Two views a step, over as many steps, are twice as many draws."""
+    model, (x, y) = trained(), sample()
+    found = plan_averaging(model, x, "quarter_turns", y, n_views=4, repeats=1, layers=["pool1"])
+    turns = parse("quarter_turns")
+
+    def mean(views):
+        each = torch.stack([multinomial(model(v), y) for v in views])
+        return slow_gradient(model, each.mean())
+
+    full = mean(turns.apply(x.unsqueeze(0), turns.nodes(4).params))
+    scale = (slow_gradient(model, multinomial(model(x), y).mean()) - full).norm()
+    for n in (1, 2):
+        draws = [turns.views(x, n, augury.Rng(1 + step, torch.arange(6))) for step in range(4)]
+        expected = (mean(torch.cat(draws)) - full).norm() / scale
+        assert by_way(found)[None, 0, n, True].error == pytest.approx(float(expected))
+
+
 def test_an_augmentation_that_changes_nothing_has_no_error():
     model, (x, y) = trained(), sample()
     found = plan_averaging(model, x, "identity", y, n_views=4, repeats=1, layers=["pool1"])

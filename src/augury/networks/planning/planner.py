@@ -59,8 +59,9 @@ def plan_averaging(
     training mode. The error is that of the gradient in eval mode: its distance from the gradient
     of full augmentation, relative to the distance without augmentation. Random choices are averaged
     over as many steps as there are views, because noise cancels over the course of training and
-    bias does not. The network is left unchanged; train it a little first, because augmentation
-    hardly affects the gradient of an untrained network.
+    bias does not. Views that no rule gives, such as two of the four of ``flips``, are drawn. The
+    network is left unchanged; train it a little first, because augmentation hardly affects the
+    gradient of an untrained network.
 
     Parameters
     ----------
@@ -215,8 +216,7 @@ class _Sample:
 
     def choices(self, layers: list[str], groups: Sequence[int]) -> Iterator[AveragingChoice]:
         """Yield the ways to compute the loss, without their measurements: all views first."""
-        count = self._count(self.n_views)  # a finite family may have fewer than n_views
-        drawn = self.augmentation.nodes(self.n_views) is None
+        count, drawn = self._asked(self.n_views)
 
         def choice(layer: str | None, order: int, groups: int, n: int, random: bool) -> Any:
             return AveragingChoice(layer, order, groups, n, random, 0.0, 0.0, 0.0)
@@ -224,44 +224,65 @@ class _Sample:
         yield choice(None, 0, count, count, drawn)
         yield choice(None, 0, 0, 0, False)
         yield choice(None, 0, 1, 1, True)
-        halves = {self._count(self.n_views >> k) for k in range(1, self.n_views.bit_length())}
-        for k in sorted(halves):
+        fewer = dict(self._asked(self.n_views >> k) for k in range(1, self.n_views.bit_length()))
+        for k in sorted(fewer):
             if 1 < k < count:
-                yield choice(None, 0, k, k, drawn)
+                yield choice(None, 0, k, k, fewer[k])
         sizes = [g for g in dict.fromkeys(groups) if 0 < g < count and count % g == 0] or [1]
         for layer, order, size in itertools.product(layers if count > 1 else [], (1, 2), sizes):
             yield choice(layer, order, size, count, drawn)
 
-    def _count(self, n_views: int) -> int:
-        rule = self.augmentation.nodes(n_views)
-        return n_views if rule is None else len(rule.weights)
+    def _asked(self, n_views: int) -> tuple[int, bool]:
+        """Return how many views to ask for, at most so many, and whether they are drawn.
+
+        A rule may have fewer views than it is asked for, and asked for these, that of a mixture
+        may have fewer again. So the number is one of which the rule has exactly as many; if there
+        is none, all `n_views` are drawn.
+        """
+        asked = n_views
+        while (rule := self.augmentation.nodes(asked)) is not None:
+            if len(rule.weights) == asked:
+                return asked, False
+            asked = len(rule.weights)
+        return n_views, True
 
     def loss_of(self, network: nn.Module, choice: AveragingChoice) -> Tensor:
         """Return the mean loss of the sample in one training step."""
         if choice.layer is not None:
             averaging = self._averaging(choice, directions=1 if choice.order == 2 else None)
             return averaging.loss(network, self.x, self.y, self.loss, seed=self.seed)
-        return self._plain(network, *self._views(choice.n_views, rule=not choice.random))
-
-    def mean_loss_of(self, network: nn.Module, choice: AveragingChoice, full: int) -> Tensor:
-        """Return the same in expectation: random views over as many steps as `full` has views."""
-        if choice.layer is not None:
-            views, weights = self._views(choice.n_views)
-            averaging = self._averaging(choice, directions=None)
-            return averaging.losses_of(network, views, self.y, self.loss, weights=weights).mean()
-        if choice.random and choice.n_views < full:
-            return self._plain(network, *self._views(full, rule=False, stream=1))
-        return self.loss_of(network, choice)
+        return self._plain(network, *self._views(choice))
 
     def errors(self, network: nn.Module, choices: list[AveragingChoice]) -> list[float]:
         """Return the error of each choice's gradient; the first choice is full augmentation."""
-        count = choices[0].n_views
-        found = (gradient(network, self.mean_loss_of(network, c, count)) for c in choices)
-        full = next(found)
-        distances = [0.0, *(distance(one, full) for one in found)]
+        full = gradient(network, self.loss_of(network, choices[0]))
+        steps = choices[0].n_views
+        distances = [0.0]
+        for choice in choices[1:]:
+            distances.append(distance(self._mean_gradient(network, choice, steps), full))
         scale = next(d for c, d in zip(choices, distances, strict=True) if c.n_views == 0)
         # Without a scale the augmentation changes nothing, and so does each approximation.
         return [d / scale if scale else 0.0 for d in distances]
+
+    def _mean_gradient(
+        self, network: nn.Module, choice: AveragingChoice, steps: int
+    ) -> list[Tensor]:
+        """Return the gradient in expectation: with random views, its mean over so many steps.
+
+        Averages at a layer are of the same views as full augmentation, and need one step.
+        """
+        if choice.layer is not None:
+            views, weights = self._views(choice)
+            averaging = self._averaging(choice, directions=None)
+            losses = averaging.losses_of(network, views, self.y, self.loss, weights=weights)
+            return gradient(network, losses.mean())
+        if not choice.random:
+            return gradient(network, self.loss_of(network, choice))
+        total: list[Tensor] | None = None
+        for step in range(1, steps + 1):
+            found = gradient(network, self._plain(network, *self._views(choice, step)))
+            total = found if total is None else [a + b for a, b in zip(total, found, strict=True)]
+        return [part / steps for part in total or []]
 
     def _plain(self, network: nn.Module, views: Tensor, weights: Tensor) -> Tensor:
         y = self.y.repeat(len(views), *[1] * (self.y.dim() - 1))
@@ -277,13 +298,14 @@ class _Sample:
             order=choice.order,
             groups=choice.groups,
             directions=directions,
+            rule=not choice.random,
         )
 
-    def _views(self, n: int, *, rule: bool = True, stream: int = 0) -> tuple[Tensor, Tensor]:
-        if n == 0:
+    def _views(self, choice: AveragingChoice, step: int = 0) -> tuple[Tensor, Tensor]:
+        if choice.n_views == 0:
             return self.x.unsqueeze(0), self.x.new_ones(1)
-        rng = Rng(self.seed + stream, torch.arange(len(self.x), device=self.x.device))
-        return views_of(self.augmentation, self.x, n, rng, rule)
+        rng = Rng(self.seed + step, torch.arange(len(self.x), device=self.x.device))
+        return views_of(self.augmentation, self.x, choice.n_views, rng, not choice.random)
 
 
 def _outputs(network: nn.Module, x: Tensor) -> Tensor:

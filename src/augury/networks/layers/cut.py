@@ -1,12 +1,14 @@
 """A network cut in two at a layer: φ up to it, f from it on, for any `nn.Module`.
 
 Both halves are the network's own forward pass. In the lower one, the pass ends once the layer has
-returned. In the upper one, the layer returns the given features, and everything before it is
-skipped: modules that had finished by then return zeros of the right shape at no cost.
+returned and its forward hooks have run. In the upper one, the layer returns the given features,
+and everything before it is skipped: modules that had finished by then return zeros of the right
+shape at no cost.
 """
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections.abc import Callable
 from typing import Any, cast
@@ -14,7 +16,15 @@ from typing import Any, cast
 from torch import Tensor, nn
 
 from augury._base.errors import AuguryError
-from augury.networks.layers.calls import LayerCall, Reached, Shape, record_shapes, replaced
+from augury.networks.layers.calls import (
+    LayerCall,
+    Reached,
+    Shape,
+    after_hooks,
+    answering,
+    record_shapes,
+    replaced,
+)
 from augury.networks.layers.find import INPUT, find_layer, not_a_tensor
 
 
@@ -77,8 +87,7 @@ class Cut:
         skipped: dict[nn.Module, list[Shape]] = {}
         for call, shape in self.before:
             skipped.setdefault(call.module, []).append(shape)
-        self._lower_forward = [(module, _stopping(module.forward))]
-        self._upper_forward.append((module, self._given))
+        self._lower_forward = [(module, _stopping(module))]
         for index, (earlier, shapes) in enumerate(skipped.items()):
             self._upper_forward.append((earlier, self._skip(str(index), earlier.forward, shapes)))
 
@@ -101,11 +110,12 @@ class Cut:
         does not run through `through`.
         """
         run = self._inject if plain else self._run_upper
-        with replaced(self._upper_forward):
-            try:
-                return run(self.network, features, x)
-            finally:
-                self._features = None
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._forget)
+            stack.enter_context(replaced(self._upper_forward))
+            if self.layer != INPUT:
+                stack.enter_context(answering(self.call.module, self._given))
+            return run(self.network, features, x)
 
     def _inject(self, network: nn.Module, features: Tensor, x: Tensor) -> Any:
         # A copy: what comes next may work in place, and the features are still needed.
@@ -115,6 +125,9 @@ class Cut:
         for key in self._counts:
             self._counts[key] = 0
         return network(x)
+
+    def _forget(self) -> None:
+        self._features = None
 
     def _given(self, *args: Any, **options: Any) -> Tensor:
         return cast(Tensor, self._features)
@@ -143,9 +156,11 @@ def _lower(network: nn.Module, x: Tensor) -> Tensor:
     raise AuguryError("the layer is not used in the network's forward pass")
 
 
-def _stopping(real: Callable[..., Any]) -> Callable[..., Any]:
+def _stopping(module: nn.Module) -> Callable[..., Any]:
+    real = module.forward
+
     def forward(*args: Any, **options: Any) -> Any:
-        raise Reached(real(*args, **options))
+        raise Reached(after_hooks(module, args, options, real(*args, **options)))
 
     return forward
 

@@ -17,7 +17,7 @@ from torch.utils import _pytree as pytree
 
 from augury._base.errors import AuguryError
 from augury._base.given import check_batch
-from augury.networks.layers.calls import record, replaced, rows, undisturbed
+from augury.networks.layers.calls import answering, record, replaced, rows, undisturbed
 from augury.networks.layers.cut import Cut, NoCut, rows_first
 from augury.networks.layers.find import INPUT, check_runs, compiler, find_layer, unwrapped
 
@@ -68,13 +68,14 @@ def _has_other_path(cut: Cut, x: Tensor) -> bool:
     forwards = [(module, _cutting(module, times, leaves)) for module, times in earlier.items()]
     with undisturbed(cut.network), torch.no_grad():
         held = cut.lower(x).requires_grad_()
-    forwards.append((cut.call.module, lambda *args, **options: held.clone()))
-    with undisturbed(cut.network), torch.enable_grad(), replaced(forwards):
+    layer = cut.call.module
+    free = answering(layer, lambda *args, **options: held.clone())
+    with undisturbed(cut.network), torch.enable_grad(), replaced(forwards), free:
         output = _joined(cut.network(leaves[0].clone() if leaves else x))
     if not _reaches(output.grad_fn, [held]) or _reaches(output.grad_fn, leaves):
         return True
-    forwards = [(cut.call.module, lambda *args, **options: held.detach().clone())]
-    with undisturbed(cut.network), torch.no_grad(), replaced(forwards):
+    still = answering(layer, lambda *args, **options: held.detach().clone())
+    with undisturbed(cut.network), torch.no_grad(), still:
         other = _joined(cut.network(x.flip(0) + 1 if leaves else torch.zeros_like(x)))
     # A path that autograd cannot see (a detached value, an index) still changes the output.
     return not torch.isclose(output, other, rtol=1e-5, equal_nan=True)

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from augury._base.errors import AuguryError
 from augury._base.given import check_kind
-from augury._base.text import count
+from augury._base.text import count, listed
 from augury.results.base import Result
 from augury.results.facts import DataFacts, bad_interval, bad_time, below_zero
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+    from augury.augmentations import Augmentation
 
 
 @dataclass(frozen=True)
@@ -103,11 +105,26 @@ class InvarianceProfile(Result):
             return f"expected one row for each layer under each augmentation, got {got}"
         return bad_time(self.seconds)
 
-    def __getitem__(self, key: tuple[str, str]) -> LayerInvariance:
-        for row in self.rows:
-            if (row.layer, row.augmentation) == key:
-                return row
-        raise KeyError(key)
+    def __getitem__(self, key: tuple[str, str | Augmentation]) -> LayerInvariance:
+        """Return the row of a layer and an augmentation, given as such or as any of its specs."""
+        if isinstance(key, tuple) and len(key) == 2:
+            layer, augmentation = key[0], self._known(key[1])
+            for row in self.rows:
+                if (row.layer, row.augmentation) == (layer, augmentation):
+                    return row
+        raise KeyError(
+            f"no row for {key!r}; layers: {listed(self.layers)}; augmentations: "
+            f"{listed(self.augmentations)}"
+        )
+
+    def _known(self, augmentation: Any) -> str | None:
+        """Return the name in `augmentations` of the same augmentation; None if it is not there."""
+        if isinstance(augmentation, str) and augmentation in self.augmentations:
+            return augmentation
+        wanted = _parsed(augmentation)
+        if wanted is None or repr(wanted) in self.augmentations:
+            return wanted and repr(wanted)
+        return next((name for name in self.augmentations if _parsed(name) == wanted), None)
 
     def __str__(self) -> str:
         from augury.report.invariance import profile_text
@@ -159,6 +176,15 @@ class InvarianceProfile(Result):
         from augury.report import invariance
 
         return invariance
+
+
+def _parsed(augmentation: Any) -> Augmentation | None:
+    from augury import parse  # by its public name: augmentations lie above this layer
+
+    try:
+        return parse(augmentation)
+    except AuguryError:
+        return None
 
 
 def _ratio(value: float, base: float) -> float | None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 from reference_networks import batch, lenet
+from refusal import refused
 from torch import nn
 
 from augury import TangentPropagation
@@ -54,7 +57,14 @@ def test_tangent_propagation_is_the_penalty_from_finite_differences(spec, curvat
 
 @pytest.mark.parametrize(
     "spec",
-    ["rotation(15)", "scaling(0.8,1.5)", "resized_crop(0.64)", "blur(0.5,2.0) >> shear(5)"],
+    [
+        "rotation(15)",
+        "scaling(0.8,1.5)",
+        "resized_crop(0.64)",
+        "blur(0.5,2.0) >> shear(5)",
+        "perspective(0.2)",
+        "rotation(15) >> perspective(0.2)",
+    ],
 )
 def test_tangent_vectors_are_those_of_finite_differences(spec):
     augmentation, x = parse(spec), batch(3)[0]
@@ -71,6 +81,32 @@ def _moved(augmentation, x, mean, along, size):
     else:
         params = mean + size * along
     return augmentation.apply(x.unsqueeze(0), params)[0]
+
+
+def test_perspective_is_propagated_in_single_precision():
+    x, y = batch(3)
+    model = lenet(nn.Tanh)
+    how = TangentPropagation("perspective(0.2)")
+    value = how.losses(model, x.float(), y)
+    value.mean().backward()
+    twin = copy.deepcopy(model).double()
+    torch.testing.assert_close(value.double(), how.losses(twin, x, y), rtol=1e-3, atol=1e-4)
+    sketches = [tangent_sketch(parse(how.augmentation), images) for images in (x, x.float())]
+    exact, single = (sketch.deviations.double() for sketch in sketches)
+    assert (single - exact).norm() < 0.02 * exact.norm()
+
+
+def test_blank_images_have_the_plain_loss():
+    model, (x, y) = lenet(nn.Tanh).double(), batch(3)
+    blank = torch.zeros_like(x)
+    for spec in ("rotation(10)", "perspective(0.2)", "blur(0.5,2.0) >> shear(5)"):
+        value = TangentPropagation(spec).losses(model, blank, y)
+        torch.testing.assert_close(value, multinomial(model(blank), y))
+    state = torch.get_rng_state()
+    for spec in ("solarize(0.3)", "posterize(4)", "horizontal_flip"):
+        for images in (blank, x):
+            refused(f"{spec} has no tangent", TangentPropagation(spec).loss, model, images, y)
+    assert torch.equal(torch.get_rng_state(), state)
 
 
 def test_the_spread_of_a_rotation_is_that_of_its_law():

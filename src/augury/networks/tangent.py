@@ -92,10 +92,17 @@ def tangent_sketch(augmentation: Augmentation, x: Tensor) -> Sketch:
     still = torch.zeros_like(x).unsqueeze(0)
     pushed = [_push(augmentation, x.unsqueeze(0), still, mean, along) for along in directions]
     tangents = torch.cat([tangent for _, tangent in pushed])
-    if not tangents.any():
+    if not tangents.any() and not _moves(augmentation, x, mean, directions):
         raise _rough(augmentation)
     weights = torch.ones(len(tangents), dtype=x.dtype, device=x.device)
     return Sketch(pushed[0][0].squeeze(0), tangents, weights)
+
+
+def _moves(augmentation: Augmentation, x: Tensor, mean: Params, directions: list[Params]) -> bool:
+    """Return whether some input of x's shape has a tangent vector: those of blank images are 0."""
+    some = torch.rand(x.shape[1:], generator=torch.Generator().manual_seed(0)).to(x)[None, None]
+    still = torch.zeros_like(some)
+    return any(_push(augmentation, some, still, mean, along)[1].any() for along in directions)
 
 
 @functools.lru_cache(maxsize=64)
@@ -150,12 +157,16 @@ def _push(
     if isinstance(augmentation, Affine) and x.dim() == 5:
         still = augmentation.apply(x, params)
         return still, augmentation.apply(dx, params) + _flow(augmentation, x, params, dparams)
+
+    def moved(s: Tensor | float) -> Tensor:
+        return augmentation.apply(x + s * dx, params + s * dparams)
+
     scale = torch.zeros((), dtype=x.dtype, device=x.device)
-    return jvp(
-        lambda s: augmentation.apply(x + s * dx, params + s * dparams),
-        scale,
-        torch.ones_like(scale),
-    )
+    try:
+        return jvp(moved, scale, torch.ones_like(scale))
+    except NotImplementedError:  # torch has no forward rule of an operation, such as grid_sample
+        step = torch.finfo(x.dtype).eps ** (1 / 3)
+        return moved(0.0), (moved(step) - moved(-step)) / (2 * step)
 
 
 def _flow(warp: Affine, x: Tensor, params: Tensor, dparams: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -24,8 +25,9 @@ from augury.networks.averaging.loss import (
 )
 from augury.networks.averaging.sketch import Sketch, grouped
 from augury.networks.averaging.views import mean_view, need_seed, rule_of, views_of
+from augury.networks.layers.cut import Changed
 from augury.networks.layers.find import INPUT
-from augury.networks.layers.paths import cut_at
+from augury.networks.layers.paths import cut_at, forget
 from augury.objectives import any_loss, multinomial
 from augury.objectives.objectives import Curvature
 
@@ -157,7 +159,14 @@ class Averaging(TrainingLoss):
         x = views[0]
         return self._losses(network, views, weights, x, y, loss, _rng(seed, None, x))
 
-    def _losses(
+    def _losses(self, network: nn.Module, *step: Any) -> Tensor:
+        try:
+            return self._step(network, *step)
+        except Changed:
+            forget(network)  # so that the layer is checked again
+            return self._step(network, *step)
+
+    def _step(
         self,
         network: nn.Module,
         views: Tensor,

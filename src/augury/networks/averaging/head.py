@@ -36,14 +36,16 @@ class Rest:
     dtype: torch.dtype
     """The dtype of the layer's output; the features may have a longer one."""
 
-    def head(self, x: Tensor, *, plain: bool = False) -> Callable[[Tensor], Tensor]:
+    def head(
+        self, x: Tensor, *, plain: bool = False, checked: bool = False
+    ) -> Callable[[Tensor], Tensor]:
         """Return f, with outputs in single precision or more, for a batch x of as many rows."""
-        return functools.partial(self._run, x, plain)
+        return functools.partial(self._run, x, plain, checked)
 
-    def _run(self, x: Tensor, plain: bool, features: Tensor) -> Tensor:
+    def _run(self, x: Tensor, plain: bool, checked: bool, features: Tensor) -> Tensor:
         if self.permuted:
             features = features.permute(0, 3, 1, 2)
-        output = self.cut.upper(features.to(self.dtype), x, plain=plain)
+        output = self.cut.upper(features.to(self.dtype), x, plain=plain, checked=checked)
         if not isinstance(output, Tensor):
             raise AuguryError(
                 f"the network returns {kind_of(output)}, not a tensor; wrap it in a module "
@@ -54,7 +56,7 @@ class Rest:
 
 def first(rest: Rest, orbit: Orbit, x: Tensor, y: Tensor, loss: Loss) -> Tensor:
     """Return ĝ of each example: one pass through the rest of the network."""
-    return first_order(rest.head(x), orbit, y, loss)
+    return first_order(rest.head(x, checked=True), orbit, y, loss)
 
 
 def second(
@@ -69,7 +71,7 @@ def second(
     statistics = Statistics(network)
     again = _draws(x.device)
     with statistics.recorded():
-        value = first_order(head, orbit, y, loss)
+        value = first_order(rest.head(x, plain=True, checked=True), orbit, y, loss)
     still = statistics.held(head)
 
     def repeat(features: Tensor) -> Tensor:

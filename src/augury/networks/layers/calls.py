@@ -153,12 +153,21 @@ def after_hooks(
 def answering(module: nn.Module, answer: Callable[..., Any]) -> Iterator[None]:
     """Make a module return an answer while the block runs, whatever its forward hooks do."""
     own = module._forward_hooks
-    with replaced([(module, answer)]):
+    if not own and not of_all._global_forward_hooks:
+        with replaced([(module, answer)]):
+            yield
+        return
+    given: list[Any] = []
+
+    def forward(*args: Any, **options: Any) -> Any:
+        given.append(answer(*args, **options))
+        return given[-1]
+
+    with replaced([(module, forward)]):
         try:
-            if own or of_all._global_forward_hooks:
-                # One hook, the last to run: what hooks do to the output is in the answer already.
-                last = OrderedDict([(-1, lambda _module, _args, _output: answer())])
-                module.__dict__["_forward_hooks"] = last
+            # One hook, the last to run: what hooks do to the output is in the answer already.
+            last = OrderedDict([(-1, lambda _module, _args, _output: given.pop())])
+            module.__dict__["_forward_hooks"] = last
             yield
         finally:
             module.__dict__["_forward_hooks"] = own

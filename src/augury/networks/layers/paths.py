@@ -18,7 +18,7 @@ from torch.utils import _pytree as pytree
 from augury._base.errors import AuguryError
 from augury._base.given import check_batch
 from augury.networks.layers.calls import answering, record, replaced, rows, undisturbed
-from augury.networks.layers.cut import Cut, NoCut, rows_first
+from augury.networks.layers.cut import Cut, NoCut, reaches, rows_first
 from augury.networks.layers.find import INPUT, check_runs, compiler, find_layer, unwrapped
 
 _kept: weakref.WeakKeyDictionary[nn.Module, dict[Any, Cut]] = weakref.WeakKeyDictionary()
@@ -28,7 +28,8 @@ def cut_at(network: nn.Module, layer: str, x: Tensor) -> Cut:
     """Cut a network at a layer; if it does not cut, raise with the name of a layer that does.
 
     The first call costs a few forward passes of two and three examples, which leave the network
-    unchanged; later calls with inputs of the same shape reuse the cut.
+    unchanged; later calls with inputs of the same shape reuse the cut. A forward pass that changes
+    later is seen by `Cut.upper`, and `forget` makes the next call cut anew.
     """
     inner = unwrapped(network)
     auto = torch.is_autocast_enabled(x.device.type)
@@ -38,6 +39,11 @@ def cut_at(network: nn.Module, layer: str, x: Tensor) -> Cut:
     if cut is None or (layer != INPUT and find_layer(inner, layer) is not cut.call.module):
         cut = known[key] = _checked(network, inner, layer, x)
     return cut
+
+
+def forget(network: nn.Module) -> None:
+    """Drop the cuts of a network whose forward pass has changed."""
+    _kept.pop(network, None)
 
 
 def _checked(network: nn.Module, inner: nn.Module, layer: str, x: Tensor) -> Cut:
@@ -72,7 +78,7 @@ def _has_other_path(cut: Cut, x: Tensor) -> bool:
     free = answering(layer, lambda *args, **options: held.clone())
     with undisturbed(cut.network), torch.enable_grad(), replaced(forwards), free:
         output = _joined(cut.network(leaves[0].clone() if leaves else x))
-    if not _reaches(output.grad_fn, [held]) or _reaches(output.grad_fn, leaves):
+    if not reaches(output.grad_fn, [held]) or reaches(output.grad_fn, leaves):
         return True
     still = answering(layer, lambda *args, **options: held.detach().clone())
     with undisturbed(cut.network), torch.no_grad(), still:
@@ -131,7 +137,7 @@ def cuts(network: nn.Module, x: Tensor) -> list[str]:
         whole = isinstance(call.output, Tensor) and call.output.shape[:1] == (2,)
         whole = whole and not call.again
         once = names.count(call.name) == 1 and call.node not in found
-        if not whole or not once or call.node is None or _reaches(end, [x], call.node):
+        if not whole or not once or call.node is None or reaches(end, [x], call.node):
             continue
         # A layer that returns its argument shares its node with what came before, which may feed
         # other branches too: an empty shortcut beside a residual branch.
@@ -146,21 +152,6 @@ def _cuts(network: nn.Module, layer: str, x: Tensor) -> bool:
     except NoCut:
         return False
     return rows_first(cut) and not _has_other_path(cut, x)
-
-
-def _reaches(node: Any, leaves: list[Tensor], avoided: Any = None) -> bool:
-    """Return whether a path leads from a node of autograd's graph to a leaf, avoiding one node."""
-    seen, left = {None, avoided}, [node]
-    while left:
-        at = left.pop()
-        if at in seen:
-            continue
-        seen.add(at)
-        variable = getattr(at, "variable", None)
-        if variable is not None and any(variable is leaf for leaf in leaves):
-            return True
-        left += [before for before, _ in at.next_functions]
-    return False
 
 
 def _advice(network: nn.Module, layer: str, x: Tensor) -> str:

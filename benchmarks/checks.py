@@ -28,6 +28,14 @@ learnt from the examples. Each case was ranked {runs} times with different seeds
 *hurts*, which should be at most {most:.0f} %, and in brackets the share with *probably*. These
 need a probability of only 0.75, so more of them are expected. A closed-form score gives no
 verdicts if its baseline is no better than chance; duplicate images and series are removed first.
+Trials and boosting do the least work at which verdicts are sure (`--effort 5`).
+
+{table}
+"""
+
+NO_EFFECT_SLIM = """
+With the default work on a CPU (`--effort 7`, which trains a slim network), trials gave these shares
+in {runs} rankings each:
 
 {table}
 """
@@ -93,6 +101,10 @@ def page(folder: Path = RESULTS) -> str:
         runs = max(row["runs"] for row in found["shares"])
         table = "\n".join(no_effect_table(found["shares"]))
         parts.append(NO_EFFECT.format(runs=runs, most=100 * found["most"], table=table))
+    if found := _read(folder / "no_effect_slim.json"):
+        runs = max(row["runs"] for row in found["shares"])
+        table = "\n".join(no_effect_table(found["shares"]))
+        parts.append(NO_EFFECT_SLIM.format(runs=runs, table=table))
     if found := _read(folder / "budgets.json"):
         limited = [one for one in found["runs"] if one["budget"] is not None and "kept" in one]
         parts.append(

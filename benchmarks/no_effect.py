@@ -1,6 +1,8 @@
 """Where no candidate has an effect: how often does a score claim one?
 
     python benchmarks/no_effect.py [--runs 50] [--jobs 2] [--score trial] [--case "shuffled labels"]
+    python benchmarks/no_effect.py --score trial --effort 7 --name no_effect_slim
+        --case "noise of one grey level"
     python benchmarks/no_effect.py --quick
 
 Each run ranks candidates on 600 digits of 8 × 8 pixels (on a table of 569 tumours for boosting)
@@ -126,13 +128,13 @@ CASES: dict[str, Callable[[Kind, np.random.Generator], Drawn]] = {
 }
 
 
-def run(case: str, score: str, seed: int) -> dict[str, Any]:
+def run(case: str, score: str, seed: int, effort: int = SUREST) -> dict[str, Any]:
     """Rank once; return how often each verdict was given."""
     started = time.perf_counter()
     kind = kind_of(score)
     x, y, candidates = CASES[case](kind, np.random.default_rng(seed))
     trained = score in ("trial", "boosting")
-    work: Any = {"effort": SUREST} if trained else {"feature_map": FourierFeatures(FEATURES)}
+    work: Any = {"effort": effort} if trained else {"feature_map": FourierFeatures(FEATURES)}
     epochs = SHORT.get(case, EPOCHS)
     work |= {"kind": kind.name, "epochs": epochs, "seed": seed, "device": "cpu"}
     found = augury.rank(x, y, candidates, score=score, **work)
@@ -179,6 +181,8 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time, each on one core")
     parser.add_argument("--score", action="append", choices=list(SCORES))
     parser.add_argument("--case", action="append", choices=list(CASES))
+    parser.add_argument("--effort", type=int, default=SUREST, help="of trials and boosting")
+    parser.add_argument("--name", default="no_effect", help="of the result")
     parser.add_argument("--quick", action="store_true", help="two seeds of each")
     add_out(parser)
     options = parser.parse_args()
@@ -190,7 +194,7 @@ def main() -> None:
         and (job[0] not in SHORT or job[1] == "trial")
     ]
     about = environment(torch.device("cpu"))
-    path = Path(options.out) / "no_effect.json"
+    path = Path(options.out) / f"{options.name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     done: list[dict[str, Any]] = []
 
@@ -203,7 +207,7 @@ def main() -> None:
 
     started = time.perf_counter()
     with ProcessPoolExecutor(options.jobs, initializer=_one_thread) as pool:
-        for future in as_completed([pool.submit(run, *job) for job in jobs]):
+        for future in as_completed([pool.submit(run, *job, options.effort) for job in jobs]):
             done.append(future.result())
             if len(done) % 50 == 0:
                 keep()

@@ -44,7 +44,7 @@ BUDGETS = """
 ## The effect of a time budget
 
 `augury rank … --budget S` was run on two cores and timed from the start of the process. Its ranking
-was compared with real training and with the full trial of a small network, `--effort 7`
+was compared with real training and with the full trial of a small network, `--effort 7` then
 (`benchmarks/budgets.py`). *Covered* is the share of real gains inside the 95 % interval, and
 *level* is the amount of work that the budget allowed. {kept} of {runs} runs kept their budget to
 within 20 % and two seconds; the lowest coverage is {least:.0f} %.{refused}{note}

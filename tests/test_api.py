@@ -22,7 +22,7 @@ def test_every_public_name_can_be_imported() -> None:
     assert [name for name in augury.__all__ if not hasattr(augury, name)] == []
     assert set(augury._HOME) == set(augury.__all__) - {"__version__"}
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        augury.nothing  # noqa: B018  the access is what is tested
+        augury.nothing  # noqa: B018  # the access is what is tested
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -16,6 +16,7 @@ from augury.adapters.to_torchvision import (
     contrast_differs,
     crop_differs,
     crop_options,
+    enhance,
 )
 from augury.adapters.walk import (
     Dialect,
@@ -25,7 +26,6 @@ from augury.adapters.walk import (
     may_have_colours,
     unclipped,
 )
-from augury.augmentations.colour import Blend
 
 
 def copied(name: str, **options: float) -> list[Call]:
@@ -53,15 +53,6 @@ def _jitter(**options: float) -> list[Call]:
         name: (1 - strength, 1 + strength) for name, strength in options.items()
     }
     return [call("A.ColorJitter", **{**still, **ranges}, hue=(0.0, 0.0), p=1.0)]
-
-
-def _enhance(name: str, a: Blend, shape: Shape) -> list[Call] | None:
-    """Return an operation whose factor is drawn from 1 ± strength."""
-    if not a.clip:
-        return None
-    if is_grey_or_rgb(shape):
-        return _jitter(**{name: a.strength})
-    return copied(name, strength=a.strength)
 
 
 def _equalize(a: ours.equalize, shape: Shape) -> list[Call]:
@@ -118,10 +109,12 @@ class Albumentations(Dialect):
             REFLECTS,
         ),
         ours.brightness: Translation(
-            lambda a, shape: _enhance("brightness", a, shape),
+            lambda a, shape: enhance("brightness", a, shape, _jitter, copied),
         ),
         ours.contrast: Translation(
-            lambda a, shape: _enhance("contrast", a, shape), 0.0035, contrast_differs
+            lambda a, shape: enhance("contrast", a, shape, _jitter, copied),
+            0.0035,
+            contrast_differs,
         ),
         ours.noise: Translation(
             lambda a, shape: (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from augury import __version__
@@ -53,13 +53,22 @@ def _jitter(**options: float) -> list[Call]:
     return [call("v2.ColorJitter", **ranges)]
 
 
-def _enhance(name: str, a: Blend, shape: Shape) -> list[Call] | None:
-    """Return an operation whose factor is drawn from 1 ± strength."""
+def enhance(
+    name: str,
+    a: Blend,
+    shape: Shape,
+    own: Callable[..., list[Call]],
+    other: Callable[..., list[Call]],
+) -> list[Call] | None:
+    """Return an operation whose factor is drawn from 1 ± strength.
+
+    It is the library's `own`, or where that refuses the channels an `other`, copied into the code.
+    """
     if not a.clip:
         return None
     if is_grey_or_rgb(shape):
-        return _jitter(**{name: a.strength})
-    return copied(name, strength=a.strength)
+        return own(**{name: a.strength})
+    return other(name, strength=a.strength)
 
 
 def contrast_differs(a: ours.contrast, shape: Shape) -> str:
@@ -145,10 +154,12 @@ class Torchvision(Dialect):
         ours.pixel_shifts: Translation(lambda a, shape: copied("pixel_shifts")),
         ours.blur: Translation(_blur, 0.0005, blur_differs),
         ours.brightness: Translation(
-            lambda a, shape: _enhance("brightness", a, shape),
+            lambda a, shape: enhance("brightness", a, shape, _jitter, copied),
         ),
         ours.contrast: Translation(
-            lambda a, shape: _enhance("contrast", a, shape), 0.0035, contrast_differs
+            lambda a, shape: enhance("contrast", a, shape, _jitter, copied),
+            0.0035,
+            contrast_differs,
         ),
         ours.noise: Translation(
             lambda a, shape: [call("v2.GaussianNoise", mean=0.0, sigma=a.sd, clip=True)]

@@ -76,8 +76,8 @@ def read_inputs(
     if reset:
         if input_shape is None and len(came) == 3 and has_channels_last(tuple(came)):
             raise AuguryError(
-                f"examples of X have shape {tuple(came)}, as images with the channels last; pass "
-                f"the channels first, or input_shape={tuple(came)} to take X as it is"
+                f"X looks like images with the channels last (examples of shape {tuple(came)}); "
+                f"pass the channels first, or input_shape={tuple(came)} to use X as it is"
             )
         shape = _shape(tuple(came), input_shape, flat.shape[1])
         estimator.bytes_ = flat.dtype == torch.uint8
